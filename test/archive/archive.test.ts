@@ -1,38 +1,35 @@
 import { expect, test } from 'vitest';
-import {
-  closeSegments,
-  dropExpiredSegments,
-  segmentNumbers,
-  startNextSegment,
-} from '../sql/kernel/segment/segments.ts';
-import { claim, complete, drain, enqueue, fail, leaseOf, value } from '../sql/verbs.ts';
+import { claim, enqueue, fail, leaseOf, value } from '../sql/verbs.ts';
 import {
   answers,
   archive,
   archivePerTest,
   archiveState,
   bucket,
+  completeAll,
+  drop,
   enableArchive,
+  enabledOverTwoDays,
+  endSegment,
   everythingStored,
+  moveToArchive,
+  segments,
   task,
   tock,
 } from './test_archive.ts';
-import { allTasks, passAllRetentions, secret, twoDays } from './two_days.ts';
+import { allTasks, secret, twoDays } from './two_days.ts';
 
 archivePerTest();
 
 test('archived tasks are dropped from the database and read exactly as before', async () => {
-  const ids = await twoDays(tock.owner);
-  const before = await answers(allTasks(ids));
-  await passAllRetentions(tock.owner);
-  await enableArchive();
+  const { ids, before } = await enabledOverTwoDays();
   // Segments that are not in the archive yet are not dropped.
-  await dropExpiredSegments(tock.owner);
-  expect(await segmentNumbers(tock.owner)).toContain(1);
+  await drop();
+  expect(await segments()).toContain(1);
   expect(await archiveState()).toMatchObject({ enabled: true, waiting: 2, files: 0 });
   await archive({ rows: 7 });
-  await dropExpiredSegments(tock.owner);
-  expect(await segmentNumbers(tock.owner)).not.toContain(2);
+  await drop();
+  expect(await segments()).not.toContain(2);
   const runs = await value(tock.owner, 'select count(*)::int from tock.runs');
   expect(runs).toBe(0);
   expect(await answers(allTasks(ids))).toEqual(before);
@@ -43,14 +40,15 @@ test('archived tasks are dropped from the database and read exactly as before', 
   expect(attempts).toHaveLength(3);
   for (const { id } of attempts) expect((await task(id)).body).toMatchObject({ id: ids.retried });
   expect((await task('999999999999')).status).toBe(404);
+  // A lookup reads the footer of a file and one row group.
+  bucket.reads = [];
+  await task(ids.plain as string);
+  expect(bucket.reads.length).toBeLessThanOrEqual(2);
 });
 
 test('a wait for an archived task ends at once, and counts as one request of a rate', async () => {
   const ids = await twoDays(tock.owner);
-  await passAllRetentions(tock.owner);
-  await enableArchive();
-  await archive();
-  await dropExpiredSegments(tock.owner);
+  await moveToArchive();
   const { rows: made } = await tock.owner.query(
     `select key from tock.create_key(p_name => 'slow', p_scopes => array['read'], p_rate_limit => 2, p_rate_seconds => 3600)`,
   );
@@ -64,26 +62,13 @@ test('a wait for an archived task ends at once, and counts as one request of a r
   expect((await wait(open, 0)).status).toBe(429);
 });
 
-test('a lookup reads the footer of a file and one row group', async () => {
-  const ids = await twoDays(tock.owner);
-  await passAllRetentions(tock.owner);
-  await enableArchive();
-  await archive();
-  await dropExpiredSegments(tock.owner);
-  bucket.reads = [];
-  await task(ids.plain as string);
-  expect(bucket.reads.length).toBeLessThanOrEqual(2);
-});
-
 test('tasks are listed from the files, the newest segment first, page by page', async () => {
-  const ids = await twoDays(tock.owner);
-  await passAllRetentions(tock.owner);
-  await enableArchive();
+  const { ids } = await enabledOverTwoDays();
   await archive({ rows: 9 });
   const route = 'GET /v1/archive/tasks?queue=many&limit=7';
   // While a segment is in the database, the archive's list leaves its tasks out.
   expect((await tock.send(route)).body).toMatchObject({ tasks: [], cursor: null });
-  await dropExpiredSegments(tock.owner);
+  await drop();
   const listedIds: string[] = [];
   let cursor = '';
   for (let n = 0; n < 100; n++) {
@@ -94,14 +79,13 @@ test('tasks are listed from the files, the newest segment first, page by page', 
   }
   expect(listedIds).toHaveLength(50);
   expect(new Set(listedIds).size).toBe(50);
-  const dead = await tock.send('GET /v1/archive/tasks?queue=bills&state=dead');
-  expect(dead.body.tasks).toMatchObject([
+  const by = async (queue: string, filter: string) =>
+    (await tock.send(`GET /v1/archive/tasks?queue=${queue}&${filter}`)).body.tasks;
+  expect(await by('bills', 'state=dead')).toMatchObject([
     { id: ids.dead, state: 'dead', worker: 'w-bills', error: `the bank is closed ${secret}` },
   ]);
-  const acme = await tock.send('GET /v1/archive/tasks?queue=shop&tenant=acme');
-  expect(acme.body.tasks).toMatchObject([{ id: ids.done, state: 'done' }]);
-  const late = await tock.send('GET /v1/archive/tasks?queue=shop&from=2099-01-01T00:00:00Z');
-  expect(late.body.tasks).toEqual([]);
+  expect(await by('shop', 'tenant=acme')).toMatchObject([{ id: ids.done, state: 'done' }]);
+  expect(await by('shop', 'from=2099-01-01T00:00:00Z')).toEqual([]);
   // Instants have microseconds, as in the database.
   const { created_at } = (await task(ids.done as string)).body;
   const at = encodeURIComponent(created_at);
@@ -110,13 +94,9 @@ test('tasks are listed from the files, the newest segment first, page by page', 
       created_at,
     ]),
   );
-  const between = async (from: string, to: string) =>
-    (await tock.send(`GET /v1/archive/tasks?queue=shop&tenant=acme&from=${from}&to=${to}`)).body
-      .tasks;
-  expect(await between(at, next)).toMatchObject([{ id: ids.done, created_at }]);
-  expect(await between(at, at)).toEqual([]);
-  const by = async (queue: string, filter: string) =>
-    (await tock.send(`GET /v1/archive/tasks?queue=${queue}&${filter}`)).body.tasks;
+  const acmeFrom = `tenant=acme&from=${at}`;
+  expect(await by('shop', `${acmeFrom}&to=${next}`)).toMatchObject([{ id: ids.done, created_at }]);
+  expect(await by('shop', `${acmeFrom}&to=${at}`)).toEqual([]);
   expect(await by('later', 'unique_key=k-1')).toMatchObject([{ id: ids.delayed }]);
   expect(await by('later', 'unique_key=k-2')).toEqual([]);
   expect(await by('shop', 'worker=w-shop&tenant=acme')).toMatchObject([{ id: ids.done }]);
@@ -125,10 +105,8 @@ test('tasks are listed from the files, the newest segment first, page by page', 
   expect(await by('bills', `error=${closed}`)).toMatchObject([{ id: ids.dead }]);
   expect(await by('bills', 'error=closed')).toEqual([]);
   // A task with several runs has one row, from its last run.
-  const slow = await tock.send('GET /v1/archive/tasks?queue=slow');
-  expect(slow.body.tasks.map(({ id }: { id: string }) => id).sort()).toEqual(
-    [ids.retried, ids.waited].sort(),
-  );
+  const slow: { id: string }[] = await by('slow', '');
+  expect(slow.map(({ id }) => id).sort()).toEqual([ids.retried, ids.waited].sort());
   expect((await tock.send('GET /v1/archive/tasks?queue=many&cursor=00')).status).toBe(422);
 });
 
@@ -152,12 +130,8 @@ test('an error reads in the archive as it does in the database', async () => {
     body.tasks.map(({ id, error }) => [id, error]).sort();
   const before = ofErrors(await tock.send('GET /v1/tasks?queue=errors&state=dead'));
   expect(before).toHaveLength(errors.length);
-  await startNextSegment(tock.owner);
-  await closeSegments(tock.owner);
-  await passAllRetentions(tock.owner);
-  await enableArchive();
-  await archive();
-  await dropExpiredSegments(tock.owner);
+  await endSegment();
+  await moveToArchive();
   expect(ofErrors(await tock.send('GET /v1/archive/tasks?queue=errors&state=dead'))).toEqual(
     before,
   );
@@ -165,10 +139,7 @@ test('an error reads in the archive as it does in the database', async () => {
 
 test('keys for some tenants or queues see the same tasks in the archive as before', async () => {
   const ids = await twoDays(tock.owner);
-  await passAllRetentions(tock.owner);
-  await enableArchive();
-  await archive();
-  await dropExpiredSegments(tock.owner);
+  await moveToArchive();
   const keyForMany = await tock.makeKey(['read'], ['many']);
   expect((await tock.send(`GET /v1/tasks/${ids.many}`, { key: keyForMany })).status).toBe(200);
   expect((await tock.send(`GET /v1/tasks/${ids.done}`, { key: keyForMany })).status).toBe(403);
@@ -189,13 +160,11 @@ test('keys for some tenants or queues see the same tasks in the archive as befor
 });
 
 test('an erased task has no payload at once, and no file has it after a step', async () => {
-  const ids = await twoDays(tock.owner);
-  await passAllRetentions(tock.owner);
-  await enableArchive();
+  const { ids } = await enabledOverTwoDays();
   await archive({ rows: 11 });
   // The task's segment is exported and still in the database, so both copies must be erased.
   expect((await tock.send(`DELETE /v1/tasks/${ids.dead}/payload`)).status).toBe(200);
-  await dropExpiredSegments(tock.owner);
+  await drop();
   expect(await everythingStored()).toContain(secret);
   const erased = await tock.send(`DELETE /v1/tasks/${ids.done}/payload`);
   expect(erased).toMatchObject({ status: 200, body: { erased: 1 } });
@@ -234,7 +203,7 @@ test('an erased task has no payload at once, and no file has it after a step', a
 test('tasks in the database are read without the store', async () => {
   await enableArchive();
   const [id = ''] = await enqueue(tock.owner, 'q', [{ payload: 1 }]);
-  for (const runs of await drain(tock.owner, 'q')) await complete(tock.owner, leaseOf(runs));
+  await completeAll('q');
   bucket.reads = [];
   const sent = tock.statements.length;
   expect((await task(id)).body).toMatchObject({ state: 'done' });

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { createWorker } from '../../functions/worker.ts';
 import type { Reply } from '../http/service.ts';
-import { dropExpiredSegments, segmentNumbers } from '../sql/kernel/segment/segments.ts';
 import { rows } from '../sql/verbs.ts';
 import {
   anotherWorker,
@@ -9,7 +8,10 @@ import {
   archivePerTest,
   archiveState,
   bucket,
+  drop,
   enableArchive,
+  enabledOverTwoDays,
+  segments,
   step,
   task,
   tock,
@@ -19,16 +21,14 @@ import { passAllRetentions, twoDays } from './two_days.ts';
 archivePerTest();
 
 test('a cron trigger archives by itself, and reports what failed', async () => {
-  const ids = await twoDays(tock.owner);
-  await passAllRetentions(tock.owner);
-  await enableArchive();
+  const { ids } = await enabledOverTwoDays();
   const worker = createWorker({ connect: tock.connect });
   const env = { ARCHIVE: bucket };
   bucket.fault = 'refuse';
   await expect(worker.scheduled({}, env)).rejects.toThrow('no space is left');
   await worker.scheduled({}, env);
-  await dropExpiredSegments(tock.owner);
-  expect(await segmentNumbers(tock.owner)).not.toContain(2);
+  await drop();
+  expect(await segments()).not.toContain(2);
   expect((await task(ids.done as string)).body).toMatchObject({ state: 'done' });
   expect(await archiveState()).toMatchObject({ waiting: 0, exported: 2, failures: 0 });
 });
@@ -39,7 +39,7 @@ test('a Worker with a store enables the archive, unless it was disabled before',
   const worker = createWorker({ connect: tock.connect });
   await worker.scheduled({}, { ARCHIVE: bucket });
   expect(await archiveState()).toMatchObject({ enabled: true, exported: 2 });
-  await dropExpiredSegments(tock.owner);
+  await drop();
   expect((await task(ids.plain as string)).body).toMatchObject({ state: 'done' });
   await tock.send('PUT /v1/archive', { body: { enabled: false } });
   await worker.scheduled({}, { ARCHIVE: bucket });
@@ -84,14 +84,12 @@ test('an alarm archives when it is due, and is set again after a failure', async
 });
 
 test('with the archive disabled history is only dropped, and enabled again it is archived', async () => {
-  const ids = await twoDays(tock.owner);
-  await passAllRetentions(tock.owner);
-  await enableArchive();
+  const { ids } = await enabledOverTwoDays();
   await step({ rows: 10 });
   await tock.send('PUT /v1/archive', { body: { enabled: false } });
   expect((await step()).body).toMatchObject({ rows: 0 });
-  await dropExpiredSegments(tock.owner);
-  expect(await segmentNumbers(tock.owner)).not.toContain(1);
+  await drop();
+  expect(await segments()).not.toContain(1);
   expect((await task(ids.plain as string)).status).toBe(404);
   // The files that were already written do not belong to the archive any more, and are deleted.
   await archive();

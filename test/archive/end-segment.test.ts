@@ -1,11 +1,17 @@
 import { expect, test } from 'vitest';
+import { closeSegments } from '../sql/kernel/segment/segments.ts';
+import { claim, complete, enqueue, fail, leaseOf, promote, value } from '../sql/verbs.ts';
 import {
-  closeSegments,
-  dropExpiredSegments,
-  segmentNumbers,
-} from '../sql/kernel/segment/segments.ts';
-import { claim, complete, drain, enqueue, fail, leaseOf, promote, value } from '../sql/verbs.ts';
-import { answers, archive, archivePerTest, enableArchive, task, tock } from './test_archive.ts';
+  answers,
+  archive,
+  archivePerTest,
+  completeAll,
+  drop,
+  enableArchive,
+  segments,
+  task,
+  tock,
+} from './test_archive.ts';
 
 archivePerTest();
 
@@ -26,7 +32,7 @@ test('a segment is ended on demand beside calls: exported, dropped and read as b
   expect(body.why).toContain('tasks of queue try are not claimed');
   expect(new Set(ids).size).toBe(41);
 
-  for (const runs of await drain(tock.owner, 'try')) await complete(tock.owner, leaseOf(runs));
+  await completeAll('try');
   const before = await answers(ids);
   await closeSegments(tock.owner);
   expect((await end()).body).toMatchObject({ segment: 1, why: null });
@@ -34,14 +40,14 @@ test('a segment is ended on demand beside calls: exported, dropped and read as b
   await tock.send('PUT /v1/archive', { body: { enabled: false } });
   // The drop checks this again for a segment that was chosen before the archive was turned off.
   expect(await value(tock.owner, 'select tock.may_be_dropped(1)')).toBe(false);
-  await dropExpiredSegments(tock.owner);
-  expect(await segmentNumbers(tock.owner)).toContain(1);
+  await drop();
+  expect(await segments()).toContain(1);
   await enableArchive();
-  await dropExpiredSegments(tock.owner);
-  expect(await segmentNumbers(tock.owner)).toContain(1);
+  await drop();
+  expect(await segments()).toContain(1);
   await archive();
-  await dropExpiredSegments(tock.owner);
-  expect(await segmentNumbers(tock.owner)).not.toContain(1);
+  await drop();
+  expect(await segments()).not.toContain(1);
   expect(await answers(ids)).toEqual(before);
 });
 
@@ -64,17 +70,17 @@ test('a segment ended on demand closes without later tasks, and stays while a ta
   await enableArchive();
   const [done, open] = await enqueue(tock.owner, 'try', [{}, { delay_seconds: 1000 }]);
   const [child] = await enqueue(tock.owner, 'try', [{ depends_on: [done, open] }]);
-  for (const runs of await drain(tock.owner, 'try')) await complete(tock.owner, leaseOf(runs));
+  await completeAll('try');
   const end = async () => (await tock.send('POST /v1/archive/end')).body;
   await end();
   // No stream has entered the next segment, but this one can close.
   await closeSegments(tock.owner);
   expect(await end()).toMatchObject({ segment: 1, closed_at: expect.any(String), why: null });
   const gone = async () => {
-    await dropExpiredSegments(tock.owner);
+    await drop();
     await archive();
-    await dropExpiredSegments(tock.owner);
-    return !(await segmentNumbers(tock.owner)).includes(1);
+    await drop();
+    return !(await segments()).includes(1);
   };
   expect(await gone()).toBe(false);
   await tock.owner.query('select tock.cancel(array[$1::bigint])', [child]);
@@ -91,10 +97,10 @@ test('a segment ended on demand stays for a later task that depends on one in it
   await fail(tock.owner, leaseOf(await claim(tock.owner, 'q')));
   await closeSegments(tock.owner);
   const go = async () => {
-    await dropExpiredSegments(tock.owner);
+    await drop();
     await archive();
-    await dropExpiredSegments(tock.owner);
-    return segmentNumbers(tock.owner);
+    await drop();
+    return segments();
   };
   expect(await go()).toContain(1);
   await tock.owner.query('select tock.reschedule(array[$1::bigint], now())', [open]);

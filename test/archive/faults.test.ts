@@ -1,34 +1,30 @@
 import { expect, test } from 'vitest';
-import {
-  closeSegments,
-  dropExpiredSegments,
-  segmentNumbers,
-  startNextSegment,
-} from '../sql/kernel/segment/segments.ts';
-import { claim, complete, drain, enqueue, fail, leaseOf, value, waitUntil } from '../sql/verbs.ts';
+import { claim, complete, enqueue, fail, leaseOf, value, waitUntil } from '../sql/verbs.ts';
 import {
   answers,
   archive,
   archivePerTest,
   archiveState,
   bucket,
-  enableArchive,
+  completeAll,
+  drop,
+  enabledOverTwoDays,
+  endSegment,
   everythingStored,
+  moveToArchive,
+  segments,
   step,
   task,
   tock,
 } from './test_archive.ts';
-import { allTasks, passAllRetentions, secret, twoDays } from './two_days.ts';
+import { allTasks, secret } from './two_days.ts';
 
 archivePerTest();
 
-test.each(['refuse', 'cut', 'other', 'swallow', 'lost', 'late'] as const)(
+test.each(['refuse', 'cut', 'other', 'swallow', 'lost'] as const)(
   'a fault of the store (%s) is detected, and no segment is dropped',
   async (fault) => {
-    const ids = await twoDays(tock.owner);
-    const before = await answers(allTasks(ids));
-    await passAllRetentions(tock.owner);
-    await enableArchive();
+    const { ids, before } = await enabledOverTwoDays();
     bucket.fault = fault;
     const failed = await step();
     expect(failed.status).toBeGreaterThanOrEqual(500);
@@ -36,11 +32,11 @@ test.each(['refuse', 'cut', 'other', 'swallow', 'lost', 'late'] as const)(
     expect([failures, files, typeof last_error]).toEqual([1, 0, 'string']);
     const findings = (await tock.send('GET /v1/doctor')).body.findings;
     expect(findings).toContainEqual(expect.objectContaining({ finding: 'the archive fails' }));
-    await dropExpiredSegments(tock.owner);
-    expect(await segmentNumbers(tock.owner)).toContain(1);
+    await drop();
+    expect(await segments()).toContain(1);
     await archive();
-    await dropExpiredSegments(tock.owner);
-    expect(await segmentNumbers(tock.owner)).not.toContain(1);
+    await drop();
+    expect(await segments()).not.toContain(1);
     expect(await answers(allTasks(ids))).toEqual(before);
     // Objects without a record are deleted.
     await archive();
@@ -52,9 +48,7 @@ const anHourPasses = () =>
   tock.owner.query("update tock.archive_objects set noted_at = noted_at - interval '61 minutes'");
 
 test('an object that is stored after its put timed out is deleted', async () => {
-  await twoDays(tock.owner);
-  await passAllRetentions(tock.owner);
-  await enableArchive();
+  await enabledOverTwoDays();
   bucket.fault = 'late';
   expect((await step()).status).toBe(503);
   await archive();
@@ -70,9 +64,7 @@ test('an object that is stored after its put timed out is deleted', async () => 
 });
 
 test('objects that cannot be deleted or erased do not block other work', async () => {
-  const ids = await twoDays(tock.owner);
-  await passAllRetentions(tock.owner);
-  await enableArchive();
+  const { ids } = await enabledOverTwoDays();
   // One file has a part of the first segment. It is locked, and so are the objects that must be deleted.
   expect((await step({ rows: 11 })).status).toBe(200);
   for (const path of bucket.objects.keys()) bucket.locked.add(path);
@@ -107,12 +99,8 @@ test('a task with more files than a step rewrites is erased step by step', async
     if (n < 5) await fail(tock.owner, lease, { error: secret, retry_in_seconds: 0 });
     else await complete(tock.owner, lease);
   }
-  await startNextSegment(tock.owner);
-  await closeSegments(tock.owner);
-  await passAllRetentions(tock.owner);
-  await enableArchive();
-  await archive({ rows: 1 });
-  await dropExpiredSegments(tock.owner);
+  await endSegment();
+  await moveToArchive({ rows: 1 });
   expect(await archiveState()).toMatchObject({ files: 6 });
   await tock.send(`DELETE /v1/tasks/${id}/payload`);
   expect((await step()).body).toMatchObject({ erased: 0, more: true });
@@ -128,13 +116,9 @@ test('concurrent steps that erase from one file lose nothing', async () => {
     'q',
     Array.from({ length: 12 }, () => ({ payload: secret })),
   );
-  for (const runs of await drain(tock.owner, 'q')) await complete(tock.owner, leaseOf(runs));
-  await startNextSegment(tock.owner);
-  await closeSegments(tock.owner);
-  await passAllRetentions(tock.owner);
-  await enableArchive();
-  await archive({ rows: 6 });
-  await dropExpiredSegments(tock.owner);
+  await completeAll('q');
+  await endSegment();
+  await moveToArchive({ rows: 6 });
   for (let n = 0; n < 12; n += 3) {
     const few = ids.slice(n, n + 3);
     await Promise.all(few.map((id) => tock.send(`DELETE /v1/tasks/${id}/payload`)));
@@ -156,13 +140,9 @@ test('concurrent steps that erase from one file lose nothing', async () => {
 
 test('an erasure that a concurrent step has overwritten stays pending and is made again', async () => {
   const ids = await enqueue(tock.owner, 'q', [{ payload: 'other' }, { payload: secret }]);
-  for (const runs of await drain(tock.owner, 'q')) await complete(tock.owner, leaseOf(runs));
-  await startNextSegment(tock.owner);
-  await closeSegments(tock.owner);
-  await passAllRetentions(tock.owner);
-  await enableArchive();
-  await archive();
-  await dropExpiredSegments(tock.owner);
+  await completeAll('q');
+  await endSegment();
+  await moveToArchive();
   const put = bucket.put.bind(bucket);
   const held: (() => void)[] = [];
   bucket.put = async (key, bytes) => {
@@ -190,10 +170,7 @@ test('an erasure that a concurrent step has overwritten stays pending and is mad
 });
 
 test('two concurrent steps archive each run once', async () => {
-  const ids = await twoDays(tock.owner);
-  const before = await answers(allTasks(ids));
-  await passAllRetentions(tock.owner);
-  await enableArchive();
+  const { ids, before } = await enabledOverTwoDays();
   const archiveAll = async () => {
     for (let more = true; more; ) {
       const { status, body, text } = await step({ rows: 5 });
@@ -208,7 +185,7 @@ test('two concurrent steps archive each run once', async () => {
     'select count(*)::int from tock.runs where position < (select max(end_position) from tock.archives)',
   );
   expect((await archiveState()).rows).toBe(runs);
-  await dropExpiredSegments(tock.owner);
+  await drop();
   expect(await answers(allTasks(ids))).toEqual(before);
   await archive();
   expect(bucket.objects.size).toBe((await archiveState()).files);
@@ -218,15 +195,12 @@ test('two concurrent steps archive each run once', async () => {
 test.each([1, 2])(
   'no task is missing while a reader holds up the drop of segment %s',
   async (n) => {
-    const ids = await twoDays(tock.owner);
-    const before = await answers(allTasks(ids));
-    await passAllRetentions(tock.owner);
-    await enableArchive();
+    const { ids, before } = await enabledOverTwoDays();
     await archive();
     const reader = await tock.database.connect();
     await reader.query(`begin; select from tock.runs_${n}`);
-    await dropExpiredSegments(tock.owner);
-    const left = await segmentNumbers(tock.owner);
+    await drop();
+    const left = await segments();
     expect([1, 2].filter((number) => left.includes(number))).toEqual([n]);
     expect(await answers(allTasks(ids))).toEqual(before);
   },
@@ -236,12 +210,10 @@ test.each([1, 2])(
 test.each(['tock.archive_part', 'tock.archived(', 'tock.archive_rewritten', 'tock.archive_erased'])(
   'a lost answer of %s does no harm',
   async (verb) => {
-    const ids = await twoDays(tock.owner);
-    await passAllRetentions(tock.owner);
-    await enableArchive();
+    const { ids } = await enabledOverTwoDays();
     if (/rewritten|erased/.test(verb)) {
       await archive({ rows: 20 });
-      await dropExpiredSegments(tock.owner);
+      await drop();
       await tock.send(`DELETE /v1/tasks/${ids.done}/payload`);
     }
     tock.loseAnswer(verb);
@@ -250,7 +222,7 @@ test.each(['tock.archive_part', 'tock.archived(', 'tock.archive_rewritten', 'toc
     await tock.send(`DELETE /v1/tasks/${ids.done}/payload`);
     await tock.send(`DELETE /v1/tasks/${ids.dead}/payload`);
     await archive();
-    await dropExpiredSegments(tock.owner);
+    await drop();
     await archive();
     expect(await everythingStored()).not.toContain(secret);
     expect((await task(ids.retried as string)).body.runs).toHaveLength(3);
@@ -262,9 +234,7 @@ test.each(['tock.archive_part', 'tock.archived(', 'tock.archive_rewritten', 'toc
 );
 
 test('a task that is erased between a part and its record is not recorded as it was', async () => {
-  const ids = await twoDays(tock.owner);
-  await passAllRetentions(tock.owner);
-  await enableArchive();
+  const { ids } = await enabledOverTwoDays();
   bucket.put = async (key, bytes) => {
     bucket.objects.set(key, bytes.slice());
     await tock.owner.query('select tock.erase($1)', [ids.done]);
@@ -272,6 +242,6 @@ test('a task that is erased between a part and its record is not recorded as it 
   expect((await step()).body).toMatchObject({ more: true, rows: 0 });
   await archive();
   await archive();
-  await dropExpiredSegments(tock.owner);
+  await drop();
   expect((await task(ids.done as string)).body).toMatchObject({ payload: null, result: null });
 });

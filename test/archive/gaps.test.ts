@@ -2,15 +2,12 @@ import { expect, test } from 'vitest';
 import {
   ageClosedSegments,
   closeSegments,
-  dropExpiredSegments,
-  segmentNumbers,
   startNextSegment,
   verifySegments,
 } from '../sql/kernel/segment/segments.ts';
 import {
   claim,
   complete,
-  drain,
   enqueue,
   extendWithProgress,
   fail,
@@ -26,8 +23,13 @@ import {
   archivePerTest,
   archiveState,
   bucket,
+  completeAll,
+  drop,
   enableArchive,
+  endSegment,
   everythingStored,
+  moveToArchive,
+  segments,
   task,
   tock,
 } from './test_archive.ts';
@@ -58,8 +60,7 @@ test('a segment whose drop had begun before the archive was enabled is archived 
   const lease = await take('q');
   await extendWithProgress(tock.owner, lease, { progress: 50, note: 'half' });
   await complete(tock.owner, lease, [{ id, result: 'needle' }]);
-  await startNextSegment(tock.owner);
-  await closeSegments(tock.owner);
+  await endSegment();
   const before = await answers([id]);
   expect(await states(id)).toEqual([
     ['failed', null],
@@ -71,13 +72,13 @@ test('a segment whose drop had begun before the archive was enabled is archived 
   await reader.query('begin');
   await reader.query('select from tock.runs');
   expect(await value(tock.owner, 'select tock.drop_expired_segments()')).toBe(0);
-  expect(await segmentNumbers(tock.owner)).toContain(1);
+  expect(await segments()).toContain(1);
   await reader.query('commit');
   await enableArchive();
   await archive({ rows: 1 });
   await ageClosedSegments(tock.owner, '60 days');
-  await dropExpiredSegments(tock.owner);
-  expect(await segmentNumbers(tock.owner)).not.toContain(1);
+  await drop();
+  expect(await segments()).not.toContain(1);
   expect(await answers([id])).toEqual(before);
   await tock.send(`DELETE /v1/tasks/${id}/payload`);
   await archive();
@@ -100,22 +101,18 @@ test('a task is whole when its segments are dropped in another order than they w
   await keep();
   await goesOn('q');
   await complete(tock.owner, await take('q'));
-  await startNextSegment(tock.owner);
-  await closeSegments(tock.owner);
+  await endSegment();
   await closeSegments(tock.owner);
   const before = await answers([id]);
-  await passAllRetentions(tock.owner);
-  await enableArchive();
-  await archive();
-  await dropExpiredSegments(tock.owner);
-  const here = await segmentNumbers(tock.owner);
+  await moveToArchive();
+  const here = await segments();
   expect([here.includes(1), here.includes(2), here.includes(3)]).toEqual([true, false, true]);
   expect(await answers([id])).toEqual(before);
   await ageClosedSegments(tock.owner, '120 days');
   await verifySegments(tock.owner);
   await archive();
-  await dropExpiredSegments(tock.owner);
-  expect(await segmentNumbers(tock.owner)).not.toContain(3);
+  await drop();
+  expect(await segments()).not.toContain(3);
   expect(await answers([id])).toEqual(before);
 });
 
@@ -128,13 +125,9 @@ test('a task that waited is found among 128 files of such tasks', async () => {
   const ids = await enqueue(tock.owner, 'q', delayed);
   await tock.owner.query("update tock.waiting set due_at = due_at - interval '1 day'");
   await promote(tock.owner);
-  for (const runs of await drain(tock.owner, 'q')) await complete(tock.owner, leaseOf(runs));
-  await startNextSegment(tock.owner);
-  await closeSegments(tock.owner);
-  await passAllRetentions(tock.owner);
-  await enableArchive();
-  await archive({ rows: 2 });
-  await dropExpiredSegments(tock.owner);
+  await completeAll('q');
+  await endSegment();
+  await moveToArchive({ rows: 2 });
   expect((await archiveState()).files).toBe(128);
   const reads: number[] = [];
   for (const id of ids) {
@@ -151,13 +144,9 @@ test('a lookup that would have to read too many files is refused', async () => {
   await goesOn('q');
   await complete(tock.owner, await take('q'));
   await enqueue(tock.owner, 'q', numberedTasks(100));
-  for (const runs of await drain(tock.owner, 'q')) await complete(tock.owner, leaseOf(runs));
-  await startNextSegment(tock.owner);
-  await closeSegments(tock.owner);
-  await passAllRetentions(tock.owner);
-  await enableArchive();
-  await archive({ rows: 1 });
-  await dropExpiredSegments(tock.owner);
+  await completeAll('q');
+  await endSegment();
+  await moveToArchive({ rows: 1 });
   // A range from 0 makes each file a possible place of any task, as for files whose tasks are not known.
   await tock.owner.query('delete from tock.archived_tasks');
   await tock.owner.query(

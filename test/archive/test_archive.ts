@@ -1,7 +1,15 @@
 import { afterAll, beforeEach, expect } from 'vitest';
 import { readRows } from '../../functions/archive/parquet.ts';
 import { type Service, service } from '../http/service.ts';
+import {
+  closeSegments,
+  dropExpiredSegments,
+  segmentNumbers,
+  startNextSegment,
+} from '../sql/kernel/segment/segments.ts';
+import { complete, drain, leaseOf } from '../sql/verbs.ts';
 import { MemoryBucket } from './bucket.ts';
+import { allTasks, passAllRetentions, twoDays } from './two_days.ts';
 
 /** The running test's Worker with a bucket, and its database. */
 export let tock: Service;
@@ -38,6 +46,28 @@ export async function archive(body = {}): Promise<void> {
   throw new Error('The archive had more to do after 500 steps.');
 }
 
+/** Ends the segment in use, and closes it once its tasks have ended. */
+export async function endSegment(): Promise<void> {
+  await startNextSegment(tock.owner);
+  await closeSegments(tock.owner);
+}
+
+export const drop = () => dropExpiredSegments(tock.owner);
+export const segments = () => segmentNumbers(tock.owner);
+
+/** Archives all closed segments and drops them. */
+export async function moveToArchive(body = {}): Promise<void> {
+  await passAllRetentions(tock.owner);
+  await enableArchive();
+  await archive(body);
+  await drop();
+}
+
+/** Completes all ready tasks of a queue. */
+export async function completeAll(queue: string): Promise<void> {
+  for (const runs of await drain(tock.owner, queue)) await complete(tock.owner, leaseOf(runs));
+}
+
 /** All rows in the bucket's files as text. The files themselves are compressed. */
 export async function everythingStored(): Promise<string> {
   const files = await Promise.all([...bucket.objects.values()].map(readRows));
@@ -53,4 +83,13 @@ export async function answers(ids: string[]): Promise<Map<string, string>> {
     all.set(id, reply.text);
   }
   return all;
+}
+
+/** Enables the archive where two days of history can be exported. Returns their tasks, and the answers about them. */
+export async function enabledOverTwoDays() {
+  const ids = await twoDays(tock.owner);
+  const before = await answers(allTasks(ids));
+  await passAllRetentions(tock.owner);
+  await enableArchive();
+  return { ids, before };
 }

@@ -1,46 +1,30 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { MemoryBucket } from '../archive/bucket.ts';
 import { passAllRetentions, twoDays } from '../archive/two_days.ts';
 import { type Service, service } from '../http/service.ts';
 import { dropExpiredSegments } from '../sql/kernel/segment/segments.ts';
 import { enqueue } from '../sql/verbs.ts';
+import { type ServedApp, serveApp } from './served.ts';
 import { tock } from './tock.ts';
 
 let made: Service;
-let url: string;
-let close: () => void;
+let server: ServedApp;
 let ids: Record<string, string>;
 
 beforeAll(async () => {
-  made = await service({ ARCHIVE: new MemoryBucket() });
-  const server = createServer(async (incoming, outgoing) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of incoming) chunks.push(chunk);
-    const raw = Buffer.concat(chunks);
-    const { status, text } = await made.send(`${incoming.method} ${incoming.url}`, {
-      ...(raw.length > 0 && { raw }),
-      headers: { 'content-type': 'application/json' },
-    });
-    outgoing.writeHead(status, { 'content-type': 'application/json' }).end(text);
-  });
-  await new Promise<void>((done) => {
-    server.listen(0, '127.0.0.1', done);
-  });
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  close = () => server.close();
+  const env = { ARCHIVE: new MemoryBucket() };
+  made = await service(env);
+  server = await serveApp(made.database, env);
   ids = await twoDays(made.owner);
   await passAllRetentions(made.owner);
 });
-
 afterAll(async () => {
-  close?.();
+  server?.close();
   await made?.database.drop();
 });
 
 const cli = (...args: string[]) =>
-  tock(['archive', ...args], { env: { TOCK_URL: url, TOCK_KEY: made.key } });
+  tock(['archive', ...args], { env: { TOCK_URL: server.url, TOCK_KEY: made.key } });
 
 test('the archive is turned on, filled, listed and turned off', async () => {
   expect((await cli('on')).out).toMatch(/^The archive is on; .* tock\/\n0 segments in 0 files/);

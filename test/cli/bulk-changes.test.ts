@@ -1,18 +1,10 @@
 import { expect, test } from 'vitest';
 import { die } from '../sql/features/bulk_changes/bulk_changes.ts';
 import { claim, enqueue, fail } from '../sql/verbs.ts';
-import { tock } from './tock.ts';
 import { transports } from './transports.ts';
 
-const { env, connect } = transports('enqueue,read,admin');
+const { cli: run, connect, json } = transports('enqueue,read,admin');
 let count = 0;
-
-const run = (...args: string[]) => tock(args, { env: env() });
-const json = async (...args: string[]) => {
-  const { out, err, code } = await run(...args, '--json');
-  expect([code, err]).toEqual([0, '']);
-  return JSON.parse(out);
-};
 
 test('dead tasks are grouped by error, redriven and listed', async () => {
   const queue = `cli${++count}`;
@@ -28,7 +20,6 @@ test('dead tasks are grouped by error, redriven and listed', async () => {
   expect((await run('task', ids[1] as string)).out).toMatch(/rerun as +\d+\n/);
   expect((await run('task', done.ids[0])).out).toMatch(/rerun of +\d+\n/);
   expect((await run('redrive', queue, '--to', '*')).code).toBe(2);
-  expect((await run('tasks', queue, '--state', 'odd')).code).toBe(2);
 });
 
 test('changes go on in the background, and are listed and stopped', async () => {
@@ -59,9 +50,7 @@ test('changes go on in the background, and are listed and stopped', async () => 
     code: 3,
     err: 'There is no bulk change 4711.\nSee: tock bulk-changes\n',
   });
-  expect((await run('bulk-changes', '4711', '--stop')).code).toBe(3);
   expect((await run('bulk-changes', '--stop')).code).toBe(2);
-  expect((await run('cancel-where', queue, '--state', 'dead', '--background')).code).toBe(2);
   expect((await run('cancel-where', `${queue}-none`, '--background')).code).toBe(3);
 });
 
@@ -107,9 +96,6 @@ test('tasks are moved, cancelled and reprioritized, and a queue is purged and dr
   expect((await run('cancel-where', queue, '--tenant', 'a')).out).toBe('1 task is cancelled\n');
   expect(await json('purge', queue)).toMatchObject({ ready: 2, waiting: 0, more: false });
   expect((await run('drop', queue)).code).toBe(1);
-  expect(await run('drop', queue, '--force')).toMatchObject({
-    code: 0,
-    out: `${queue} is dropped\n`,
-  });
+  expect((await run('drop', queue, '--force')).out).toBe(`${queue} is dropped\n`);
   expect((await run('drop', queue, '--force')).code).toBe(3);
 });

@@ -1,32 +1,22 @@
 import { describe, expect, test } from 'vitest';
+import { enqueue as addTasks, claim as claimRuns, complete, type Run } from '../sql/verbs.ts';
 import { tock } from './tock.ts';
 import { transports } from './transports.ts';
 
-const { env, both, connect } = transports('enqueue,read,admin');
+const { both, connect } = transports('enqueue,read,admin');
 let count = 0;
 
-async function enqueue(...tasks: object[]): Promise<{ queue: string; ids: string[] }> {
+async function enqueue(...tasks: object[]) {
   const queue = `cli${++count}`;
-  const client = await connect();
-  const { rows } = await client.query('select tock.enqueue(p_queue => $1, p_tasks => $2) as ids', [
-    queue,
-    JSON.stringify(tasks),
-  ]);
-  return { queue, ids: rows[0].ids };
+  return { queue, ids: (await addTasks(await connect(), queue, tasks)) as [string, ...string[]] };
 }
 
 /** Claims a task, and completes it if `done`. */
 async function claim(queue: string, done: boolean): Promise<string> {
   const client = await connect();
-  const { rows } = await client.query('select id, lease from tock.claim(p_queue => $1)', [queue]);
-  const results = JSON.stringify([{ id: rows[0].id, result: 'r' }]);
-  if (done) {
-    await client.query('select tock.complete(p_lease => $1, p_results => $2)', [
-      rows[0].lease,
-      results,
-    ]);
-  }
-  return rows[0].id;
+  const [run] = (await claimRuns(client, queue)) as [Run];
+  if (done) await complete(client, run.lease, [{ id: run.id, result: 'r' }]);
+  return run.id;
 }
 
 describe.each(both)('over %s', (_name, env) => {
@@ -35,12 +25,8 @@ describe.each(both)('over %s', (_name, env) => {
     JSON.parse((await cli([...args, '--json'], input)).out);
 
   test('only tasks that have not ended are cancelled', async () => {
-    const { queue, ids } = await enqueue(
-      { priority: 0 },
-      { priority: 1 },
-      {},
-      { delay_seconds: 60 },
-    );
+    const tasks = [{ priority: 0 }, { priority: 1 }, {}, { delay_seconds: 60 }];
+    const { queue, ids } = await enqueue(...tasks);
     const done = await claim(queue, true);
     const running = await claim(queue, false);
     const [ready, waiting] = ids.slice(2) as [string, string];
@@ -70,18 +56,12 @@ describe.each(both)('over %s', (_name, env) => {
     const payload = '{"n": 12345678901234567890}';
     const changed = await cli(['change', id, '--priority', '0', '--payload', payload]);
     expect(changed).toMatchObject({ code: 0, out: `${id} is changed\n` });
-    const client = await connect();
-    const { rows } = await client.query(
-      'select priority, payload::text from tock.task(p_id => $1)',
-      [id],
-    );
+    const stored = 'select priority, payload::text from tock.task(p_id => $1)';
+    const { rows } = await (await connect()).query(stored, [id]);
     expect(rows).toEqual([{ priority: 0, payload }]);
     const at = '2031-01-31T09:00:00.000Z';
-    expect(await json(['change', waiting, '--run-at', at])).toEqual({
-      id: waiting,
-      state: 'waiting',
-      changed: true,
-    });
+    const answer = { id: waiting, state: 'waiting', changed: true };
+    expect(await json(['change', waiting, '--run-at', at])).toEqual(answer);
     expect(new Date((await json(['task', waiting])).run_at).toISOString()).toBe(at);
     await cli(['change', waiting, '--delay', '0', '--payload', '-'], '"from stdin"\n');
     expect(await json(['task', waiting])).toMatchObject({ state: 'ready', payload: 'from stdin' });
@@ -92,7 +72,7 @@ describe.each(both)('over %s', (_name, env) => {
 
   test('an ended task cannot be changed, but it can be erased', async () => {
     const { queue, ids } = await enqueue({ payload: 'secret' });
-    const id = ids[0] as string;
+    const [id] = ids;
     const early = await cli(['erase', id]);
     expect(early).toMatchObject({ code: 1, out: '' });
     await claim(queue, true);
@@ -109,46 +89,17 @@ describe.each(both)('over %s', (_name, env) => {
     );
   });
 
-  test('the doctor finds nothing if all is well, and ends with 1 after a finding', async () => {
-    const client = await connect();
-    await client.query('select tock.tick()');
-    const before = await json(['doctor']);
-    await client.query('alter sequence tock.positions cache 50');
-    const ill = await cli(['doctor']);
-    expect(ill.code).toBe(1);
-    expect(ill.out).toMatch(/\n {2}\S/);
-    expect(ill.err).toMatch(new RegExp(`^${before.findings.length + 1} problems? found.\n`));
-    const { findings } = await json(['doctor']);
-    expect(findings).toHaveLength(before.findings.length + 1);
-    await client.query('alter sequence tock.positions cache 1');
-    if (before.findings.length === 0) {
-      expect(await cli(['doctor'])).toEqual({ code: 0, out: 'All is well.\n', err: '' });
-    }
-  });
-
   test('a mistake is refused before any call, with a hint', async () => {
-    const { ids } = await enqueue({});
-    const id = ids[0] as string;
+    const [id] = (await enqueue({})).ids;
     const cases: [string[], number, RegExp][] = [
       [['cancel', id, 'one'], 2, /^one is not a task id/],
-      [['cancel', id, '0'], 2, /^0 is not a task id/],
       [['cancel'], 2, /missing required argument 'id'/],
       [['change', id], 2, /^No change was given\.\nGive at least one of --priority/],
-      [
-        ['change', id, '--priority', '12'],
-        2,
-        /^--priority:? .*whole number from 0 .*9\n(Use --help to list the options\.\n)?$/,
-      ],
       [['change', id, '--run-at', 'soon'], 2, /^--run-at:? .*ISO 8601/],
-      [
-        ['change', id, '--delay', '1', '--run-at', '2031-01-31T09:00:00Z'],
-        2,
-        /^--delay: give either --delay or --run-at, not both\n/,
-      ],
       [
         ['change', id, '--payload', '{oops'],
         2,
-        /^The payload is not JSON: [^\n]*\nA JSON string needs double quotes: '"hello"'\n$/,
+        /^The payload is not JSON: .*\nA JSON string needs/,
       ],
       [['change', '9223372036854775807', '--priority', '1'], 3, /^There is no task/],
       [['erase', '9223372036854775807'], 3, /^There is no task/],
@@ -161,16 +112,4 @@ describe.each(both)('over %s', (_name, env) => {
     }
     expect((await json(['task', id])).state).toBe('ready');
   });
-});
-
-test("a task is cancelled by its run's id too", async () => {
-  const { queue, ids } = await enqueue({ max_attempts: 5 });
-  const client = await connect();
-  const { rows } = await client.query('select lease from tock.claim(p_queue => $1)', [queue]);
-  await client.query('select tock.release(p_lease => $1)', [rows[0].lease]);
-  const args = ['task', ids[0] as string, '--json'];
-  const task = JSON.parse((await tock(args, { env: env() })).out);
-  const run = task.runs[1].id;
-  const cancelled = await tock(['cancel', run], { env: env() });
-  expect(cancelled).toEqual({ code: 0, out: `${ids[0]} is cancelled\n`, err: '' });
 });

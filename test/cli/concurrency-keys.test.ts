@@ -1,11 +1,8 @@
 import { expect, test } from 'vitest';
-import { tock } from './tock.ts';
 import { transports } from './transports.ts';
 
-const { env, connect } = transports('enqueue,read,admin');
+const { cli, connect } = transports('enqueue,read,admin');
 let count = 0;
-
-const cli = (...args: string[]) => tock(args, { env: env() });
 
 test('concurrency keys are listed, resized, paused and reset', async () => {
   const queue = `concurrency_keys${++count}`;
@@ -25,13 +22,12 @@ test('concurrency keys are listed, resized, paused and reset', async () => {
   expect(await show('--pause')).toBe('user 1: paused, 2 of 2 running, 1 waiting\n');
   expect(await show('--reset')).toBe('user 1: 2 of 1 running, 1 waiting\n');
   expect(await cli('concurrency-key', queue, 'other')).toMatchObject({ code: 3 });
-  expect(await cli('concurrency-key', queue, 'user 1', '--limit', '0')).toMatchObject({ code: 2 });
-  expect(await cli('concurrency-key', queue, 'user 1', '--pause', '--resume')).toMatchObject({
-    code: 2,
-  });
-  expect(await cli('concurrency-key', queue, 'user 1', '--pause', '--reset')).toMatchObject({
-    code: 2,
-  });
+  for (const bad of [
+    ['--limit', '0'],
+    ['--pause', '--resume'],
+    ['--pause', '--reset'],
+  ])
+    expect(await cli('concurrency-key', queue, 'user 1', ...bad)).toMatchObject({ code: 2 });
 });
 
 test('an enqueue with a taken unique key returns the task that has the key', async () => {

@@ -2,10 +2,8 @@ import { expect, test } from 'vitest';
 import { tock } from './tock.ts';
 import { transports } from './transports.ts';
 
-const { env } = transports('enqueue,claim,read');
+const { cli, env } = transports('enqueue,claim,read');
 let count = 0;
-
-const cli = (...args: string[]) => tock(args, { env: env() });
 
 test('tasks wait for their parents and list them', async () => {
   const queue = `after${++count}`;

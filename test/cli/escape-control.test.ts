@@ -34,7 +34,6 @@ test.each([
   ['concurrency-key', 'evil', hostile],
   ['why', 'evil'],
   ['status'],
-  ['tasks', '--tenant', hostile],
   ['export', 'evil'],
 ])('%s %s … escapes the control characters in data', async (...args) => {
   const { code, out, err } = await tock(args, { env: env() });

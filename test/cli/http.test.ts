@@ -1,41 +1,24 @@
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { type Database, freshDatabase } from '../database.ts';
-import { type ServedApp, serveApp } from './served.ts';
+import { expect, onTestFinished, test } from 'vitest';
+import type { Database } from '../database.ts';
+import { serveApp } from './served.ts';
 import { tock } from './tock.ts';
+import { transports } from './transports.ts';
 
-let db: Database;
-let server: ServedApp;
-let key: string;
+const { http, connect, server } = transports('enqueue,read');
 
-const cli = (args: string[], more: { input?: string; env?: NodeJS.ProcessEnv } = {}) =>
-  tock(args, { ...more, env: { TOCK_URL: server.url, TOCK_KEY: key, ...more.env } });
-
-beforeAll(async () => {
-  db = await freshDatabase();
-  server = await serveApp(db);
-  const args = ['key', 'create', 'all', '--scope', 'enqueue,read', '--json'];
-  key = JSON.parse((await tock(args, { env: { DATABASE_URL: db.url } })).out).key;
-});
-afterAll(async () => {
-  server.close();
-  await db.drop();
-});
+const cli = (args: string[], input?: string) => tock(args, { input, env: http() });
 
 test('enqueue, task and status use HTTP if TOCK_URL and TOCK_KEY are set', async () => {
-  server.calls.length = 0;
+  server().calls.length = 0;
   const id = (await cli(['enqueue', 'mail', '{"to":"a"}', '--priority', '1'])).out.trim();
   const task = await cli(['task', id, '--json']);
-  expect(JSON.parse(task.out)).toMatchObject({
-    id,
-    priority: 1,
-    payload: { to: 'a' },
-    state: 'ready',
-  });
+  const expected = { id, priority: 1, payload: { to: 'a' }, state: 'ready' };
+  expect(JSON.parse(task.out)).toMatchObject(expected);
   const status = await cli(['status']);
   expect(status.out).toMatch(
     /\nmail +1 +0 +0 +0 +\d+ s\n\njob +every .*\n(.*\n)*Segment 1, \d+ ahead\.\n$/,
   );
-  expect(server.calls).toEqual([
+  expect(server().calls).toEqual([
     'POST /v1/queues/mail/tasks',
     `GET /v1/tasks/${id}`,
     'GET /v1/queues',
@@ -45,34 +28,29 @@ test('enqueue, task and status use HTTP if TOCK_URL and TOCK_KEY are set', async
 
 test('a wait over HTTP uses calls that wait up to 30 seconds each', async () => {
   const id = (await cli(['enqueue', 'waited', '1'])).out.trim();
-  const client = await db.connect();
+  const client = await connect();
   const lease = (await client.query("select lease from tock.claim(p_queue => 'waited')")).rows[0];
-  server.calls.length = 0;
+  server().calls.length = 0;
   const shown = cli(['task', id, '--wait', '100', '--json']);
-  await expect.poll(() => server.calls.length).toBe(1);
+  await expect.poll(() => server().calls.length).toBe(1);
   await client.query('select * from tock.complete(p_lease => $1)', [lease.lease]);
   expect(JSON.parse((await shown).out)).toMatchObject({ id, state: 'done' });
-  expect(server.calls).toEqual([`GET /v1/tasks/${id}?wait_seconds=30`]);
-  server.calls.length = 0;
+  expect(server().calls).toEqual([`GET /v1/tasks/${id}?wait_seconds=30`]);
+  server().calls.length = 0;
   const other = (await cli(['enqueue', 'waited', '2'])).out.trim();
   const left = await cli(['task', other, '--wait', '1', '--json']);
   expect(JSON.parse(left.out)).toMatchObject({ id: other, state: 'ready' });
-  expect(server.calls).toContain(`GET /v1/tasks/${other}?wait_seconds=1`);
-});
-
-test('status with a database URL also shows maintenance jobs', async () => {
-  const { out } = await cli(['status', '--json'], { env: { DATABASE_URL: db.url } });
-  expect(JSON.parse(out).maintenance_jobs.length).toBeGreaterThan(3);
+  expect(server().calls).toContain(`GET /v1/tasks/${other}?wait_seconds=1`);
 });
 
 test('many lines are sent in batches, and a retry after a 503 adds no task twice', async () => {
-  server.refuse(1);
-  server.calls.length = 0;
+  server().refuse(1);
+  server().calls.length = 0;
   const input = Array.from({ length: 1500 }, (_, n) => JSON.stringify({ n })).join('\n');
-  const { code, out } = await cli(['enqueue', 'bulk', '--many'], { input });
+  const { code, out } = await cli(['enqueue', 'bulk', '--many'], input);
   expect(code).toBe(0);
   expect(new Set(out.trim().split('\n')).size).toBe(1500);
-  expect(server.calls).toHaveLength(3);
+  expect(server().calls).toHaveLength(3);
   const status = JSON.parse((await cli(['status', '--json'])).out);
   expect(status.queues).toContainEqual(expect.objectContaining({ name: 'bulk', ready: 1500 }));
 });
@@ -93,12 +71,12 @@ test('a refusal is one message with a hint', async () => {
 });
 
 test('a server that answers 503 to each retry gives exit code 4', async () => {
-  server.refuse(3);
+  server().refuse(3);
   expect(await cli(['doctor', '--json'])).toMatchObject({ code: 4, out: '' });
 });
 
 test('the hint for an unreachable database does not mention a request id', async () => {
-  const away = await serveApp({ ...db, edgeUrl: 'postgres://t:word@127.0.0.1:1/x' });
+  const away = await serveApp({ edgeUrl: 'postgres://t:word@127.0.0.1:1/x' } as Database);
   onTestFinished(() => away.close());
   for (const args of [['doctor'], ['queue', 'list'], ['queue', 'pause', 'q']]) {
     const { code, out, err } = await tock(args, { env: { TOCK_URL: away.url, TOCK_KEY: 'k' } });

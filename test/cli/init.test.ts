@@ -37,10 +37,7 @@ test('a new project has the name of its folder and the version of Tock', async (
   ]);
   const { version } = readJson(checkout, 'package.json');
   const { name, dependencies } = readJson(folder, 'package.json');
-  expect({ name, dependencies }).toEqual({
-    name: 'mail-app',
-    dependencies: { tock: `^${version}` },
-  });
+  expect([name, dependencies]).toEqual(['mail-app', { tock: `^${version}` }]);
   expect(readFileSync(join(folder, 'wrangler.toml'), 'utf8')).toMatch(/^name = "mail-app"\n/);
 });
 
@@ -48,17 +45,12 @@ test('a project is written into an empty folder, and --json lists its files', as
   const cwd = join(emptyFolder(), 'here');
   mkdirSync(cwd);
   const { out } = await tock(['init', '.', '--json'], { cwd });
-  expect(JSON.parse(out)).toMatchObject({ name: 'here', folder: cwd });
-  expect(JSON.parse(out).files).toContain('src/index.ts');
+  const files = expect.arrayContaining(['src/index.ts']);
+  expect(JSON.parse(out)).toMatchObject({ name: 'here', folder: cwd, files });
 });
 
 test.each([
-  [
-    'My_App',
-    2,
-    /^My_App is not a name for a project\.\nnpm and Cloudflare allow .*, such as my-app\.\n$/,
-  ],
-  ['a-', 2, /^a- is not a name/],
+  ['My_App', 2, /^My_App is not a name for a project\.\nnpm and Cloudflare allow .* my-app\.\n$/],
   ['a'.repeat(64), 2, /^a+ is not a name/],
   ['tock', 2, /^The project installs a package named tock\.\nChoose another name\.\n$/],
   ['full', 1, /full is not empty\.\nGive a folder that is new or empty\.\n$/],
@@ -67,8 +59,8 @@ test.each([
   const cwd = emptyFolder();
   mkdirSync(join(cwd, 'full'));
   writeFileSync(join(cwd, 'full', 'file'), '');
-  expect(await tock(['init', folder], { cwd })).toMatchObject({ code, out: '' });
-  expect((await tock(['init', folder], { cwd })).err).toMatch(err);
+  const refused = { code, out: '', err: expect.stringMatching(err) };
+  expect(await tock(['init', folder], { cwd })).toEqual(refused);
   expect(readdirSync(cwd)).toEqual(['full']);
 });
 

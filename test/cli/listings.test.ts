@@ -6,7 +6,7 @@ import { claim, complete, enqueue, fail, leaseOf, numberedTasks } from '../sql/v
 import { tock } from './tock.ts';
 import { transports } from './transports.ts';
 
-const { env, http, connect } = transports('enqueue,claim,read,admin');
+const { cli, connect, env, http, json, out } = transports('enqueue,claim,read,admin');
 const folder = mkdtempSync(join(tmpdir(), 'tock-export-'));
 let dead: string[];
 
@@ -23,14 +23,6 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const cli = (...args: string[]) => tock(args, { env: env() });
-const out = async (...args: string[]) => {
-  const { code, out, err } = await cli(...args);
-  expect([args, code, err]).toEqual([args, 0, '']);
-  return out;
-};
-const json = async (...args: string[]) => JSON.parse(await out(...args, '--json'));
-
 test('tasks are listed over all queues, and by filters', async () => {
   expect((await json('tasks', 'shop')).tasks).toHaveLength(5);
   expect(await out('tasks', 'bills', '--state', 'dead')).toMatch(
@@ -41,22 +33,16 @@ test('tasks are listed over all queues, and by filters', async () => {
   expect(keyed.tasks).toMatchObject([{ queue: 'shop' }]);
   expect((await json('tasks', 'shop', '--payload', '{"n": 1}')).tasks).toEqual([]);
   expect((await json('tasks', '--waiting-for', 'time')).tasks).toEqual([]);
-  expect(await cli('tasks', '--payload', '7')).toMatchObject({
-    code: 2,
-    err: 'payload must be a JSON object\nSuch as {"customer": 7}\n',
-  });
-  expect(await cli('tasks', '--waiting-for', 'rain')).toMatchObject({
-    code: 2,
-    err: expect.stringContaining('--waiting-for'),
-  });
+  const err = 'payload must be a JSON object\nSuch as {"customer": 7}\n';
+  expect(await cli('tasks', '--payload', '7')).toMatchObject({ code: 2, err });
   const wrong = await cli('tasks', '--state', 'odd');
   expect(wrong).toMatchObject({ code: 2, err: expect.stringContaining('state') });
 });
 
 test('a list prints a table to stdout, even if empty, and remarks to stderr', async () => {
+  const series = ['series', '--from', '2020-01-01T00:00:00Z', '--to'];
   for (const [args, heading, expected] of [
     [['tasks', '--worker', 'nobody'], 'task ', 'No such tasks.\n'],
-    [['tasks', 'bills', '--state', 'done'], 'task ', 'No such tasks.\n'],
     [['tasks', 'quiet'], 'task ', 'No such tasks.\n'],
     [['dead', 'quiet'], 'dead ', 'No dead task is left to rerun.\n'],
     [['concurrency', 'quiet'], 'key ', 'No task has used a concurrency key.\n'],
@@ -66,11 +52,7 @@ test('a list prints a table to stdout, even if empty, and remarks to stderr', as
     [['pool', 'list'], 'pool ', 'There are no pools.\n'],
     [['pool', 'list', 'none'], 'worker ', 'The pool has no workers and no tasks.\n'],
     [['schedule', 'list'], 'schedule ', 'There are no schedules.\n'],
-    [
-      ['series', '--from', '2020-01-01T00:00:00Z', '--to', '2020-01-01T01:00:00Z'],
-      'time ',
-      'There are no metrics for this time.\n',
-    ],
+    [[...series, '2020-01-01T01:00:00Z'], 'time ', 'There are no metrics for this time.\n'],
   ] as const) {
     const { code, out: table, err } = await cli(...args);
     expect([args, code, table.split('\n').length, err]).toEqual([args, 0, 2, expected]);
@@ -108,44 +90,30 @@ test('metrics are printed as tables and as text for Prometheus', async () => {
 
 test('queues are listed, made, changed, paused and resumed', async () => {
   const queue = 'q';
-  expect(await out('queue', 'set', queue, 'max_attempts=3', 'backoff_kind=fixed')).toMatch(
-    /max_attempts +3\n/,
-  );
+  const set = await out('queue', 'set', queue, 'max_attempts=3', 'backoff_kind=fixed');
+  expect(set).toMatch(/max_attempts +3\n/);
   expect(await json('queue', 'show', queue)).toMatchObject({ backoff_kind: 'fixed' });
   expect(await out('queue', 'show', 'shop')).toMatch(
     /\nwaiting +0\n- for their time +0\n- at a concurrency key +0\n- for other tasks +0\ndead +0\n$/,
   );
   expect(await out('queue', 'show', '*')).not.toContain('waiting');
-  expect(await out('queue', 'set', queue, 'rate_burst=5')).toMatch(
-    /rate_burst +5\nrate_limit +-\n/,
-  );
   expect(await out('queue', 'pause', queue)).toBe(`${queue} is paused\n`);
   expect(await out('queue', 'list')).toMatch(new RegExp(`${queue} +0 +0 +0 +0 +paused`));
   expect(await out('queue', 'resume', queue)).toBe(`${queue} is resumed\n`);
   expect(await json('queue', 'show', queue)).not.toHaveProperty('push_generation');
+  const none = { code: 3, err: 'There is no queue nowhere.\nSee: tock queue list\n' };
   for (const command of [
-    'queue show',
     'queue pause',
-    'queue resume',
     'tasks',
     'dead',
     'concurrency',
-    'tasks --worker w',
     'purge',
     'redrive',
-    'cancel-where',
     'export',
   ])
-    expect(await cli(...command.split(' '), 'nowhere'), command).toMatchObject({
-      code: 3,
-      err: 'There is no queue nowhere.\nSee: tock queue list\n',
-    });
+    expect(await cli(...command.split(' '), 'nowhere'), command).toMatchObject(none);
   expect(await out('queue', 'list')).not.toContain('nowhere');
   expect(await cli('queue', 'set', queue, 'max_attempts')).toMatchObject({ code: 2 });
-  expect(await cli('queue', 'set', queue, 'max_attempts=-1')).toMatchObject({
-    code: 2,
-    err: expect.stringContaining('max_attempts'),
-  });
 });
 
 test('tasks are exported with all fields, and no existing file is overwritten', async () => {
@@ -166,15 +134,12 @@ test('tasks are exported with all fields, and no existing file is overwritten', 
 
 test('a short bench prints rates and removes its queue', async () => {
   const { measured } = await json('bench', '--tasks', '100', '--connections', '2');
-  expect(measured).toMatchObject([
-    { what: 'enqueue', batch: 1 },
-    { what: 'claim and complete', batch: 1 },
-    { what: 'enqueue', batch: 100 },
-    { what: 'claim and complete', batch: 100 },
-  ]);
-  expect((await json('queue', 'list')).queues.map((q: { name: string }) => q.name)).not.toContain(
-    expect.stringMatching(/^tock-bench/),
-  );
+  const pair = (batch: number) => [
+    { what: 'enqueue', batch },
+    { what: 'claim and complete', batch },
+  ];
+  expect(measured).toMatchObject([...pair(1), ...pair(100)]);
+  expect(await out('queue', 'list')).not.toContain('tock-bench');
 });
 
 test("whoami shows the key's rights, only over HTTP", async () => {

@@ -1,15 +1,8 @@
 import { expect, test } from 'vitest';
 import { readSql } from '../../migrate/files.ts';
 import { migrate } from '../../migrate/migrate.ts';
-import { cronDatabase, freshDatabase, stackInfo } from '../database.ts';
+import { cronDatabase, stackInfo } from '../database.ts';
 import { addSql, emptyDatabase, makeSampleSql, sampleFiles } from './sample_sql.ts';
-
-const marks = `
-  select 'function ' || p.oid::regprocedure || md5(pg_get_functiondef(p.oid)) as mark
-  from pg_proc p where p.pronamespace = 'tock'::regnamespace
-  union all
-  select 'table ' || c.oid::regclass || ' ' || c.oid from pg_class c where c.relnamespace = 'tock'::regnamespace
-  order by 1`;
 
 test("Tock's own SQL is applied to an empty database by a role without superuser", async () => {
   const db = await emptyDatabase();
@@ -33,15 +26,6 @@ test('migrate advises to revoke the right to connect until it is revoked', async
   await db.query(`grant connect on database ${db.name} to current_user`);
   await db.query(`revoke connect, temporary on database ${db.name} from public`);
   expect(await migrate(db.url, { directory })).toMatchObject({ advice: null });
-});
-
-test('a second migration changes nothing', async () => {
-  const db = await freshDatabase();
-  const client = await db.connect();
-  const before = (await client.query(marks)).rows;
-  expect(await migrate(client)).toMatchObject({ applied: [] });
-  expect((await client.query(marks)).rows).toEqual(before);
-  await db.drop();
 });
 
 test('only new migrations are applied, functions are replaced each time', async () => {

@@ -9,34 +9,11 @@ import {
   installedPackages,
   pack,
   runAsUser,
+  userProgram,
 } from './packages.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'tock-client-'));
 afterAll(() => rmSync(folder, { recursive: true }));
-
-// A user's program, which has no types of Node.
-const program = `
-import { createTock, type Handler, type TockError } from 'tock-client';
-import { stopSignal } from 'tock-client/node';
-import { lambdaHandler, nodeListener, serve } from 'tock-client/receiver';
-import { type SqlPool, workSql } from 'tock-client/sql';
-import { createTestTock } from 'tock-client/testing';
-
-type Queues = { email: { to: string } };
-declare const pool: SqlPool;
-const mail: Handler<Queues['email']> = ({ payload }) => payload.to;
-const on_error = async (error: unknown) => console.error((error as TockError).hint);
-const tock = createTock<Queues>({ url: 'https://tock.example', key: 'k', fetch });
-const receive = serve<Queues['email']>(({ payload }) => payload.to, { secret: 'whsec_' });
-export const handlers = [nodeListener(receive), lambdaHandler(receive)];
-export const worked = [
-  tock.work('email', mail, { signal: stopSignal(), on_error }),
-  workSql<Queues, 'email'>(pool, 'email', mail),
-  createTestTock<Queues>().drain({ email: mail }),
-];
-// @ts-expect-error there is no such queue
-void tock.enqueue('mail', { to: 'ann' });
-`;
 
 test('the client alone installs no package of the server, and each entry is typed', async () => {
   const packed = await pack('./client', folder);
@@ -60,6 +37,6 @@ test('the client alone installs no package of the server, and each entry is type
     /createTock.*\n.* createTestTock\n.*workSql.*\n.*createTock,processName,stopSignal\n.* lambdaHandler,nodeListener,serve\n$/,
   );
 
-  writeFileSync(join(app, 'program.mts'), program);
+  writeFileSync(join(app, 'program.mts'), userProgram('tock-client', 'tock-client/receiver'));
   await compile('program.mts', app);
 });

@@ -9,34 +9,12 @@ import {
   installedPackages,
   pack,
   runAsUser,
+  userProgram,
 } from './packages.ts';
 import { emptyDatabase } from './sample_sql.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'tock-package-'));
 afterAll(() => rmSync(folder, { recursive: true }));
-
-// A user's program, which tsc compiles. tsc checks the package's declarations too.
-const worker = `
-import { createTock, type Handler, type TockError } from 'tock/client';
-import { stopSignal } from 'tock/client/node';
-import { type SqlPool, workSql } from 'tock/client/sql';
-import { createTestTock } from 'tock/client/testing';
-
-type Queues = { email: { to: string }; resize: { width: number } };
-declare const pool: SqlPool;
-const mail: Handler<Queues['email']> = ({ payload }) => payload.to;
-const on_error = async (error: unknown) => console.error((error as TockError).hint);
-const tock = createTock<Queues>({ url: 'https://tock.example', key: 'k', fetch });
-export const worked = [
-  tock.work('email', mail, { signal: stopSignal(), on_error }),
-  tock.work({ email: mail, resize: ({ payload }, { signal }) => signal.aborted || payload.width }),
-  workSql<Queues>(pool, { resize: async ({ payload }, { client }) => client.query('', [payload.width]) }),
-  workSql<Queues, 'email'>(pool, 'email', ({ payload }) => payload.to),
-  createTestTock<Queues>().drain({ email: mail }),
-];
-// @ts-expect-error there is no such queue
-void tock.enqueue('mail', { to: 'ann' });
-`;
 
 test('the packed package migrates from an empty folder, without a source tree, and is typed', async () => {
   const packed = await pack('.', folder);
@@ -56,7 +34,7 @@ test('the packed package migrates from an empty folder, without a source tree, a
     /createTock.*\n.* createTestTock\n.*workSql.*\n.*createTock,processName,stopSignal\n.* lambdaHandler,nodeListener,serve\n.*createWorker,defineConsumer.*\n/,
   );
 
-  writeFileSync(join(app, 'worker.mts'), worker);
+  writeFileSync(join(app, 'worker.mts'), userProgram('tock/client', 'tock/receiver'));
   await compile('worker.mts', app);
 
   const more = { DATABASE_URL: (await emptyDatabase()).url };

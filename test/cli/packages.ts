@@ -84,3 +84,29 @@ export async function compile(file: string, project: string): Promise<void> {
     await runAsUser([process.execPath, tsc, ...strict, ...how, file], project);
   }
 }
+
+/** A program of a user, which has no types of Node. `root` is the entry of the client. */
+export const userProgram = (root: string, receiver: string) => `
+import { createTock, type Handler, type TockError } from '${root}';
+import { stopSignal } from '${root}/node';
+import { lambdaHandler, nodeListener, serve } from '${receiver}';
+import { type SqlPool, workSql } from '${root}/sql';
+import { createTestTock } from '${root}/testing';
+
+type Queues = { email: { to: string }; resize: { width: number } };
+declare const pool: SqlPool;
+const mail: Handler<Queues['email']> = ({ payload }) => payload.to;
+const on_error = async (error: unknown) => console.error((error as TockError).hint);
+const tock = createTock<Queues>({ url: 'https://tock.example', key: 'k', fetch });
+const receive = serve<Queues['email']>(({ payload }) => payload.to, { secret: 'whsec_' });
+export const handlers = [nodeListener(receive), lambdaHandler(receive)];
+export const worked = [
+  tock.work('email', mail, { signal: stopSignal(), on_error }),
+  tock.work({ email: mail, resize: ({ payload }, { signal }) => signal.aborted || payload.width }),
+  workSql<Queues>(pool, { resize: async ({ payload }, { client }) => client.query('', [payload.width]) }),
+  workSql<Queues, 'email'>(pool, 'email', ({ payload }) => payload.to),
+  createTestTock<Queues>().drain({ email: mail }),
+];
+// @ts-expect-error there is no such queue
+void tock.enqueue('mail', { to: 'ann' });
+`;

@@ -1,16 +1,10 @@
 import { expect, test } from 'vitest';
 import { expireWorker } from '../sql/features/pools/pools.ts';
-import { tock } from './tock.ts';
 import { transports } from './transports.ts';
 
-const { env, connect } = transports('enqueue,claim,read,admin');
+const { cli, connect, out: print } = transports('enqueue,claim,read,admin');
 
-const cli = (...args: string[]) => tock(args, { env: env() });
-const out = async (...args: string[]) => {
-  const { code, out, err } = await cli('pool', ...args);
-  expect([args, code, err]).toEqual([args, 0, '']);
-  return out;
-};
+const out = (...args: string[]) => print('pool', ...args);
 
 test('one of three workers becomes the leader, and after its death another one', async () => {
   const pool = 'lead';
@@ -67,13 +61,10 @@ test('tasks are added, taken, unassigned and ended', async () => {
   expect(first).toMatch(/^a\t\d+\n$/);
   expect(await out('take', pool, 'w')).toBe(first);
   const fencing_token = first.trim().split('\t')[1] as string;
-  expect(await out('unassign', pool, 'a', '--fencing-token', '1')).toBe(
-    'a is no longer assigned with fencing token 1\n',
-  );
+  const unassign = (...more: string[]) => out('unassign', pool, 'a', '--fencing-token', ...more);
+  expect(await unassign('1')).toBe('a is no longer assigned with fencing token 1\n');
   expect(await cli('pool', 'unassign', pool, 'never')).toMatchObject({ code: 1 });
-  expect(await out('unassign', pool, 'a', '--fencing-token', fencing_token, '--again')).toBe(
-    'a waits again\n',
-  );
+  expect(await unassign(fencing_token, '--again')).toBe('a waits again\n');
   expect(await out('list', pool, '--waiting')).toMatch(/\n +- +waiting +a .*\n +- +waiting +b /);
   expect(await out('take', pool, 'v', '--lease', '9')).toMatch(/^b\t/);
   expect(await out('leave', pool, 'v')).toBe('v has left\n');
@@ -82,8 +73,7 @@ test('tasks are added, taken, unassigned and ended', async () => {
   const empty = await cli('pool', 'take', pool, 'w');
   expect(empty).toEqual({ code: 0, out: '', err: 'Nothing: empty.\n' });
   expect((await cli('pool', 'list', pool)).err).toBe('The pool has no workers and no tasks.\n');
-  const waits = await cli('pool', 'assign', pool, 'c', '--wait');
-  expect(waits).toEqual({ code: 0, out: '', err: 'Nothing: waiting.\n' });
+  expect((await cli('pool', 'assign', pool, 'c', '--wait')).err).toBe('Nothing: waiting.\n');
   const taken = JSON.parse((await cli('pool', 'take', pool, 'w', '--json')).out);
   expect(taken).toMatchObject({ state: 'taken', task: 'c', leased_until: expect.any(String) });
   expect(await out('assign', pool, 'd', '--worker', 'me')).toMatch(/^me\t\d+\n$/);
@@ -91,12 +81,9 @@ test('tasks are added, taken, unassigned and ended', async () => {
 
 test.each([
   [['take', 'no pool', 'w'], 'pool'],
-  [['join', 'p', 'x'.repeat(201)], 'worker'],
   [['join', 'p', 'w', '--fencing-token', 'x'], 'x is no'],
-  [['take', 'p', 'w', '--lease', '0'], '--lease'],
   [['add', 'p', 'x'.repeat(201)], '1 to 200 characters'],
 ])('%j is refused as a mistake', async (args, expected) => {
   const refused = await cli('pool', ...args);
-  expect(refused).toMatchObject({ code: 2, out: '' });
-  expect(refused.err).toContain(expected);
+  expect(refused).toMatchObject({ code: 2, out: '', err: expect.stringContaining(expected) });
 });

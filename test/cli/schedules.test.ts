@@ -11,29 +11,14 @@ test('a schedule is put, listed, shown, paused, resumed, run and dropped', async
   const name = `nightly${++count}`;
   const queue = `q${count}`;
   expect(await cli('list', '--queue', queue)).toMatchObject({ err: 'There are no schedules.\n' });
-  const put = await cli(
-    'put',
-    name,
-    queue,
-    '--cron',
-    '0 3 * * *',
-    '--zone',
-    'Europe/Berlin',
-    '--payload',
-    '{"a": 12345678901234567890}',
-    '--options',
-    '{"priority": 2}',
-    '--overlap',
-    'skip',
-  );
+  const time = ['--cron', '0 3 * * *', '--zone', 'Europe/Berlin', '--overlap', 'skip'];
+  const task = ['--payload', '{"a": 12345678901234567890}', '--options', '{"priority": 2}'];
+  const put = await cli('put', name, queue, ...time, ...task);
   expect(put.err).toBe('');
-  expect(put.out).toMatch(
-    new RegExp(
-      `^${name}: active, 0 3 \\* \\* \\* \\(Europe/Berlin\\), into ${queue}\nnext \\d{4}-`,
-    ),
-  );
+  const cron = '0 3 \\* \\* \\* \\(Europe/Berlin\\)';
+  expect(put.out).toMatch(new RegExp(`^${name}: active, ${cron}, into ${queue}\nnext \\d{4}-`));
   expect((await cli('list', '--queue', queue)).out).toMatch(
-    new RegExp(`${name} +active +${queue} +0 3 \\* \\* \\* \\(Europe/Berlin\\) +\\d{4}-`),
+    new RegExp(`${name} +active +${queue} +${cron} +\\d{4}-`),
   );
   const id = (await cli('run', name, '--request-id', 'r')).out.trim();
   expect((await cli('run', name, '--request-id', 'r')).out.trim()).toBe(id);
@@ -68,14 +53,8 @@ test('schedules by period and by instant are shown, and mistakes name the option
 });
 
 test('the next fires of an expression are listed', async () => {
-  const { out } = await cli(
-    'next',
-    '0 9 * * MON-FRI',
-    '--zone',
-    'Pacific/Kiritimati',
-    '--count',
-    '3',
-  );
+  const zone = ['--zone', 'Pacific/Kiritimati'];
+  const { out } = await cli('next', '0 9 * * MON-FRI', ...zone, '--count', '3');
   expect(out).toMatch(/^(\d{4}-\d\d-\d\d 19:00:00Z {2}\d{4}-\d\d-\d\d 09:00:00\n){3}$/);
   expect(await cli('next', '@daily')).toMatchObject({ code: 0 });
   expect(await cli('next', '* * *')).toMatchObject({ code: 2 });

@@ -18,7 +18,7 @@ export type ServedApp = {
 };
 
 /** The real app on a Node server. */
-export async function serveApp(db: Database, env: Record<string, string> = {}): Promise<ServedApp> {
+export async function serveApp(db: Database, env: object = {}): Promise<ServedApp> {
   const calls: string[] = [];
   let refuseNext = 0;
   let loseNext = 0;

@@ -52,11 +52,8 @@ describe.each(both)('over %s', (name, env) => {
     const run = await execute(['sh', '-c', worker], {
       env: { TOCK_HOME: '/', ...env(), NODE, MAIN, QUEUE: queue },
     });
-    expect(run).toEqual({
-      code: 0,
-      err: '',
-      out: '1 completed\n1 failed, 1 of them dead\n1 completed\n',
-    });
+    const out = '1 completed\n1 failed, 1 of them dead\n1 completed\n';
+    expect(run).toEqual({ code: 0, err: '', out });
     const result = 'select result::text from tock.task($1)';
     expect(await value(client, result, [ids[0]])).toBe(number);
     expect(await json('task', ids[1] as string)).toMatchObject({
@@ -147,20 +144,12 @@ describe.each(both)('over %s', (name, env) => {
     expect((await claimed).tasks).toMatchObject([{ id, payload: 7 }]);
   });
 
-  test('a claim repeated with its request id has the same lease', async () => {
-    const { queue } = await fresh('again', [{}, {}]);
-    const first = await json('claim', queue, '--request-id', queue);
-    expect(await json('claim', queue, '--request-id', queue)).toEqual(first);
-  });
-
   test('a mistake names the option and what is allowed', async () => {
     const { queue, ids } = await fresh('mistakes', [{}]);
     const { lease } = await json('claim', queue);
     await expectMistakes(env(), [
-      [['claim', queue, '--worker', 'w'.repeat(201)], /^--worker.* 200 characters\n/],
       [['claim', 'no queue'], /^queue: a (queue's )?name/],
       [['fail', lease, '--retry-in', '-1'], /^--retry-in: .*number from 0 to 315360000\b/],
-      [['extend', lease, '--progress', '101'], /^--progress.* a number from 0 to 100\n/],
       [['extend', lease, ...ids, '--progress', '-1'], /^--progress.* a number from 0 to 100\n/],
       [['extend', lease, '--note', 'n'.repeat(501)], /^--note: .*string of up to 500 characters\n/],
     ]);
@@ -183,18 +172,10 @@ test('other mistakes are refused before any call', async () => {
   const lease = '799408d8-b361-4906-80a5-235ce0000001';
   await expectMistakes({}, [
     [['claim', 'q', '--limit', '0'], /'--limit <n>' .* whole number from 1 to 10000\./],
-    [['claim', 'q', '--limit', '1.5'], /'--limit <n>' .* whole number from 1 to 10000\./],
-    [['claim', 'q', '--lease', '90000'], /'--lease <seconds>' .* number from 1 to 86400\./],
-    [['claim', 'q', '--wait', 'long'], /'--wait <seconds>' .* is not a number\./],
     [['complete', 'mine'], /^mine is not a lease\.\nA lease is a UUID, as claim printed it\.\n$/],
     [['complete', lease, '--result', '1'], /^--result is for single tasks: give the id/],
     [['complete', lease, '5', '--result', '{'], /^The result is not JSON: /],
-    [['release', 'mine'], /^mine is not a lease\./],
     [['complete', lease, 'first'], /^first is not a task id\./],
-    [['extend', lease, '--lease', '0'], /'--lease <seconds>' .* number from 1 to 86400\./],
-    [
-      ['extend', lease, '5'],
-      /^An extension concerns the whole lease: give ids only with --progress or/,
-    ],
+    [['extend', lease, '5'], /^An extension concerns the whole lease: give ids only with/],
   ]);
 });

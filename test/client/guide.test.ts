@@ -5,6 +5,7 @@ import type pg from 'pg';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { type ServedApp, serveApp } from '../cli/served.ts';
 import { type Database, freshDatabase } from '../database.ts';
+import { value } from '../sql/verbs.ts';
 import { conditionTimeout } from '../timeout.ts';
 import { commandOf, runtimes } from './runtimes.ts';
 import { startScript } from './scripts.ts';
@@ -19,9 +20,7 @@ beforeAll(async () => {
   db = await freshDatabase();
   server = await serveApp(db);
   owner = await db.connect();
-  const made =
-    "select key from tock.create_key(p_name => 'k', p_scopes => array['enqueue', 'claim'])";
-  key = (await owner.query(made)).rows[0].key;
+  key = await value(owner, "select key from tock.create_key('k', '{enqueue,claim}')");
 });
 afterAll(async () => {
   server.close();
@@ -29,22 +28,17 @@ afterAll(async () => {
   await db.drop();
 });
 
-const start = (page: string, entry: string, command?: string[]) =>
-  startScript(
-    page,
-    entry,
-    folder,
-    { TOCK_URL: server.url, TOCK_KEY: key, DATABASE_URL: db.url },
-    command,
-  );
+const start = (page: string, entry: string, command?: string[]) => {
+  const env = { TOCK_URL: server.url, TOCK_KEY: key, DATABASE_URL: db.url };
+  return startScript(page, entry, folder, env, command);
+};
 
 /** `named`: whether the runtime says the name of the host. */
 async function works(command?: string[], named = true): Promise<void> {
   const { child, out, ended } = await start('docs/guides/workers.md', 'tock/client/node', command);
   const lines = ['to ann@a.example: Hello', 'to bob@b.example: Later'];
-  await vi.waitUntil(() => lines.every((line) => out().includes(`${line}\n`)), {
-    timeout: conditionTimeout,
-  });
+  const hasAll = () => lines.every((line) => out().includes(`${line}\n`));
+  await vi.waitUntil(hasAll, { timeout: conditionTimeout });
   child.kill('SIGTERM');
   expect(await ended).toBe(0);
   const [first, second, ...worked] = out().trimEnd().split('\n');
@@ -53,10 +47,8 @@ async function works(command?: string[], named = true): Promise<void> {
   // Bun prints the object on several lines.
   const counts = worked.join(' ').replaceAll(/\s+/g, ' ').replace(', }', ' }');
   expect(counts).toBe('{ done: 2, failed: 0, released: 0, cancelled: 0, lost: 0 }');
-  const { rows } = await owner.query(
-    'select worker from tock.leases where runs > 0 order by claimed_at desc limit 1',
-  );
-  expect(rows).toEqual([{ worker: named ? `${hostname()}:${child.pid}` : null }]);
+  const last = 'select worker from tock.leases where runs > 0 order by claimed_at desc limit 1';
+  expect(await value(owner, last)).toBe(named ? `${hostname()}:${child.pid}` : null);
 }
 
 test("the guide's worker does the tasks that it enqueues, and ends on SIGTERM", () => works());

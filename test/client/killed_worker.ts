@@ -29,24 +29,20 @@ async function handle(id: string, query: (text: string, values: string[]) => Pro
   at('effect');
 }
 
-const points = (text: string) => (/tock\.complete/.test(text) ? 'complete' : text);
+/** Does a call, with points before it is sent, after it is sent, and after its answer. */
+async function watched<T>(name: string, send: () => Promise<T>): Promise<T> {
+  at(`${name}, before`);
+  const answer = send();
+  at(`${name}, sent`);
+  const answered = await answer;
+  at(`${name}, answered`);
+  return answered;
+}
 
-/** A client with points before it sends a statement, after it has sent it, and after the answer. */
-function watched(client: pg.PoolClient) {
-  const query = client.query.bind(client) as (
-    text: string,
-    values?: unknown[],
-  ) => Promise<{ rows: [] }>;
+function watchedClient(client: pg.PoolClient) {
   return Object.assign(Object.create(client), {
-    async query(text: string, values?: unknown[]) {
-      const name = points(text);
-      at(`${name}, before`);
-      const answer = query(text, values);
-      at(`${name}, sent`);
-      const answered = await answer;
-      at(`${name}, answered`);
-      return answered;
-    },
+    query: (text: string, values?: unknown[]) =>
+      watched(/tock\.complete/.test(text) ? 'complete' : text, () => client.query(text, values)),
     release: (error?: Error) => client.release(error),
   });
 }
@@ -54,7 +50,7 @@ function watched(client: pg.PoolClient) {
 if (kind === 'sql') {
   const watching: SqlPool = {
     query: (text, values) => pool.query(text, values),
-    connect: async () => watched(await pool.connect()),
+    connect: async () => watchedClient(await pool.connect()),
   };
   await workSql(
     watching,
@@ -71,12 +67,7 @@ if (kind === 'sql') {
       // The worker completes tasks with its next claim.
       const ends = String(init.body).includes('"ends"');
       const name = ends ? 'complete' : (url.split('/').at(-1) ?? '');
-      at(`${name}, before`);
-      const answer = fetch(url, init);
-      at(`${name}, sent`);
-      const answered = await answer;
-      at(`${name}, answered`);
-      return answered;
+      return watched(name, () => fetch(url, init));
     },
   });
   const query = (text: string, values: string[]) => pool.query(text, values);

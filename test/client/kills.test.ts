@@ -3,10 +3,12 @@ import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createTock } from '../../client/index.ts';
-import { workSql } from '../../client/sql.ts';
+import { type SqlContext, workSql } from '../../client/sql.ts';
 import { type ServedApp, serveApp } from '../cli/served.ts';
 import { type Database, freshDatabase } from '../database.ts';
+import { value } from '../sql/verbs.ts';
 import { conditionTimeout } from '../timeout.ts';
+import { payloadTasks } from './service.ts';
 
 let db: Database;
 let owner: pg.Pool;
@@ -18,9 +20,7 @@ beforeAll(async () => {
   owner = new pg.Pool({ connectionString: db.url });
   owner.on('error', () => {});
   server = await serveApp(db);
-  const made =
-    "select key from tock.create_key(p_name => 'k', p_scopes => array['enqueue', 'claim', 'read'])";
-  key = (await owner.query(made)).rows[0].key;
+  key = await value(owner, "select key from tock.create_key('k', '{enqueue,claim,read}')");
   await owner.query('create table effects (task bigint)');
 });
 afterAll(async () => {
@@ -42,11 +42,9 @@ function killedWorker(kind: string, point: string, queue: string): Promise<strin
 
 /** Waits until the dead worker's connections and transactions have ended. Then its leases expire and are reaped. */
 async function takeBack(queue: string): Promise<void> {
-  const left = async () => {
-    const open = 'select from pg_stat_activity where application_name = $1';
-    return (await owner.query(open, [queue])).rowCount;
-  };
-  await vi.waitUntil(async () => (await left()) === 0, conditionTimeout);
+  const open = 'select from pg_stat_activity where application_name = $1';
+  const isOver = async () => (await owner.query(open, [queue])).rowCount === 0;
+  await vi.waitUntil(isOver, conditionTimeout);
   await owner.query(
     `update tock.leases set leased_until = now() - interval '1 s'
      where closed_at is null and stream in (select number from tock.streams where queue = $1)`,
@@ -67,26 +65,18 @@ let count = 0;
 async function killed(kind: 'http' | 'sql', point: string) {
   const queue = `killed${++count}`;
   const tock = createTock({ url: server.url, key });
-  const ids = await tock.enqueueMany(
-    queue,
-    [1, 2, 3].map((payload) => ({ payload })),
-  );
+  const ids = await tock.enqueueMany(queue, payloadTasks(3));
   expect(await killedWorker(kind, point, queue)).toBe('SIGKILL');
   await takeBack(queue);
   const effect = 'insert into effects (task) values ($1)';
   if (kind === 'sql') {
     const pool = new pg.Pool({ connectionString: db.url, max: 3 });
-    await workSql(
-      pool,
-      queue,
-      (task, { client }) => client.query(effect, [task.id]).then(() => {}),
-      {
-        until: 'empty',
-      },
-    );
+    const handle = async (task: { id: string }, { client }: SqlContext) =>
+      void (await client.query(effect, [task.id]));
+    await workSql(pool, queue, handle, { until: 'empty' });
     await pool.end();
   } else {
-    const handle = (task: { id: string }) => owner.query(effect, [task.id]).then(() => {});
+    const handle = async ({ id }: { id: string }) => void (await owner.query(effect, [id]));
     await tock.work(queue, handle, { until: 'empty' });
   }
   const states = await Promise.all(ids.map(async (id) => (await tock.task(id))?.state));
@@ -94,28 +84,19 @@ async function killed(kind: 'http' | 'sql', point: string) {
   return effects(ids);
 }
 
+const points = ['begun', 'effect', 'complete, before', 'complete, sent', 'complete, answered'];
+
 describe('in SQL an effect is there exactly once, when a worker is killed', () => {
-  test.concurrent.for([
-    'begun',
-    'effect',
-    'complete, before',
-    'complete, sent',
-    'complete, answered',
-    'commit, sent',
-    'commit, answered',
-  ])('%s', async (point, { expect }) => {
-    expect(await killed('sql', point)).toEqual([1, 1, 1]);
-  });
+  test.concurrent.for([...points, 'commit, sent', 'commit, answered'])(
+    '%s',
+    async (point, { expect }) => {
+      expect(await killed('sql', point)).toEqual([1, 1, 1]);
+    },
+  );
 });
 
 describe('over HTTP an effect is there at least once, when a worker is killed', () => {
-  test.concurrent.for([
-    'begun',
-    'effect',
-    'complete, before',
-    'complete, sent',
-    'complete, answered',
-  ])('%s', async (point, { expect }) => {
+  test.concurrent.for(points)('%s', async (point, { expect }) => {
     for (const times of await killed('http', point)) expect(times).toBeGreaterThanOrEqual(1);
   });
 });

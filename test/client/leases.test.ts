@@ -1,39 +1,37 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTock, LeaseLost, TaskCancelled, type Tock } from '../../client/index.ts';
+import { expect, test } from 'vitest';
+import { createTock, TaskCancelled } from '../../client/index.ts';
 import { sleep } from '../sleep.ts';
 import {
   aborted,
-  type ClientService,
   deferred,
+  expireLeases,
   noTasksDone,
   outlastsLease,
   payloadTasks,
-  startClientService,
+  queue,
+  there,
+  tock,
+  useClientService,
 } from './service.ts';
 
-let there: ClientService;
-let tock: Tock;
-let count = 0;
-const queue = () => `lease${++count}`;
+useClientService();
 
-beforeAll(async () => {
-  there = await startClientService();
-  tock = createTock(there.options);
-});
-afterAll(() => there.database.drop());
+const two = { prefetch: { low: 0, high: 2 } };
 
-/** Lets the open leases expire and reaps them, so that another worker may have their tasks. */
-async function takeBack(): Promise<void> {
-  await there.owner.query(
-    "update tock.leases set leased_until = now() - interval '1 minute' where closed_at is null",
-  );
-  await there.owner.query('select tock.reap(p_sweep => true)');
-}
+/** A client whose heartbeats do not arrive while `away` says so. */
+const unheard = (away = () => true) =>
+  createTock({
+    ...there.options,
+    fetch: async (url: string, init: RequestInit) => {
+      if (away() && url.endsWith('/extend')) throw new TypeError('fetch failed');
+      return (there.options.fetch as typeof globalThis.fetch)(url, init);
+    },
+  });
 
 test('heartbeats keep a lease open beyond its duration', async () => {
   const q = queue();
   const id = await tock.enqueue(q, 1);
-  const lasts = async () => void (await expect.poll(() => outlastsLease(there, id)).toBe(true));
+  const lasts = async () => void (await expect.poll(() => outlastsLease(id)).toBe(true));
   const worked = await tock.work(q, lasts, { until: 'empty', lease_seconds: 3 });
   expect(worked).toEqual({ ...noTasksDone, done: 1 });
   expect((await tock.task(id))?.runs).toHaveLength(1);
@@ -41,7 +39,7 @@ test('heartbeats keep a lease open beyond its duration', async () => {
 
 test("a handler's signal aborts when its lease is lost, and its result is not reported", async () => {
   const q = queue();
-  const [running, waiting] = (await tock.enqueueMany(q, payloadTasks(2))) as [string, string];
+  const ids = await tock.enqueueMany(q, payloadTasks(2));
   const begun: string[] = [];
   const reason = deferred<unknown>();
   const stop = new AbortController();
@@ -49,22 +47,19 @@ test("a handler's signal aborts when its lease is lost, and its result is not re
     q,
     async (task, { signal }) => {
       begun.push(task.id);
-      await takeBack();
+      await expireLeases(there.owner);
       reason.open(await aborted(signal));
       stop.abort();
       return 'stale';
     },
-    { signal: stop.signal, lease_seconds: 3, prefetch: { low: 0, high: 2 } },
+    { signal: stop.signal, lease_seconds: 3, ...two },
   );
   expect(await work).toEqual({ ...noTasksDone, lost: 2 });
   // A heartbeat reported this before the lease expired.
-  expect(await reason.opened).toMatchObject({
-    name: 'LeaseLost',
-    status: 409,
-    hint: expect.stringMatching(/^Discard/),
-  });
-  expect(begun).toEqual([running]);
-  for (const id of [running, waiting]) {
+  const hint = expect.stringMatching(/^Discard/);
+  expect(await reason.opened).toMatchObject({ name: 'LeaseLost', status: 409, hint });
+  expect(begun).toEqual(ids.slice(0, 1));
+  for (const id of ids) {
     expect(await tock.task(id)).toMatchObject({ state: 'ready', lost: 1, result: null });
   }
 });
@@ -72,20 +67,16 @@ test("a handler's signal aborts when its lease is lost, and its result is not re
 test('a worker that cannot reach the server drops its tasks when their lease expires', async () => {
   const q = queue();
   await tock.enqueueMany(q, payloadTasks(2));
-  const fetch = async (url: string, init: RequestInit) => {
-    if (url.endsWith('/extend')) throw new TypeError('fetch failed');
-    return (there.options.fetch as typeof globalThis.fetch)(url, init);
-  };
   const reasons: unknown[] = [];
   const stop = new AbortController();
-  const worked = await createTock({ ...there.options, fetch }).work(
+  const worked = await unheard().work(
     q,
     async (_, { signal }) => {
       reasons.push(await aborted(signal));
       stop.abort();
       throw new Error('no longer');
     },
-    { signal: stop.signal, lease_seconds: 1, prefetch: { low: 0, high: 2 } },
+    { signal: stop.signal, lease_seconds: 1, ...two },
   );
   expect(reasons).toMatchObject([{ message: 'This lease has expired.' }]);
   // The task that had started could still report its outcome, because its lease was not reaped yet.
@@ -97,15 +88,11 @@ test('an expired lease is not extended any more, so its dropped tasks become rea
   const [deaf, dropped = ''] = await tock.enqueueMany(q, payloadTasks(2));
   const stop = new AbortController();
   let away = true;
-  const fetch = async (url: string, init: RequestInit) => {
-    if (away && url.endsWith('/extend')) throw new TypeError('fetch failed');
-    return (there.options.fetch as typeof globalThis.fetch)(url, init);
-  };
   const again = async () => {
     await there.owner.query('select tock.reap(p_sweep => true)');
     return (await tock.task(dropped))?.state;
   };
-  await createTock({ ...there.options, fetch }).work(
+  await unheard(() => away).work(
     q,
     async ({ id }, { signal }) => {
       expect(id).toBe(deaf);
@@ -116,7 +103,7 @@ test('an expired lease is not extended any more, so its dropped tasks become rea
       await sleep(3000);
       await expect.poll(again).toBe('ready');
     },
-    { signal: stop.signal, lease_seconds: 1, prefetch: { low: 0, high: 2 } },
+    { signal: stop.signal, lease_seconds: 1, ...two },
   );
   expect(await again()).toBe('ready');
 });
@@ -132,10 +119,10 @@ test('a cancel aborts the signal of a running handler, and a task that has not s
       await tock.cancel(ids);
       throw await aborted(signal);
     },
-    { until: 'empty', lease_seconds: 3, prefetch: { low: 0, high: 2 } },
+    { until: 'empty', lease_seconds: 3, ...two },
   );
   expect(worked).toEqual({ ...noTasksDone, cancelled: 2 });
-  expect(begun).toEqual([ids[0]]);
+  expect(begun).toEqual(ids.slice(0, 1));
   for (const id of ids) expect((await tock.task(id))?.state).toBe('cancelled');
   expect(new TaskCancelled()).toBeInstanceOf(Error);
 });
@@ -167,7 +154,7 @@ test('invalid progress does not prevent a heartbeat', async () => {
   const worked = await tock.work(
     q,
     async (_, { progress, signal }) => {
-      while (!(await outlastsLease(there, id))) {
+      while (!(await outlastsLease(id))) {
         progress();
         await sleep(50);
       }
@@ -177,31 +164,4 @@ test('invalid progress does not prevent a heartbeat', async () => {
   );
   expect(worked).toEqual({ ...noTasksDone, done: 1 });
   expect(heard).toEqual([]);
-});
-
-test('the methods of a claimed lease end it, and throw if it is lost', async () => {
-  const q = queue();
-  const ids = await tock.enqueueMany(q, payloadTasks(4));
-  const lease = await tock.claim(q, { limit: 4, worker: 'me' });
-  if (!lease) throw new Error('no lease');
-  expect(lease.tasks).toMatchObject(ids.map((id, payload) => ({ id, payload, queue: q })));
-  const [a, b, c, d] = ids as [string, string, string, string];
-  expect(await lease.complete([{ id: a, result: 1 }])).toEqual({ completed: 1, refused: [] });
-  expect(await lease.fail([{ id: b, error: 'e', fatal: true }])).toMatchObject({ dead: 1 });
-  expect(await lease.release([c])).toEqual({ released: 1, refused: [] });
-  expect(await lease.extend(100, [{ id: d, progress: 5 }])).toMatchObject({ cancel: [] });
-  await takeBack();
-  for (const end of [lease.complete, lease.fail, lease.extend]) {
-    await expect(end()).rejects.toBeInstanceOf(LeaseLost);
-  }
-});
-
-test('claimForWorker() returns the same task until its lease ends', async () => {
-  const q = queue();
-  await tock.enqueueMany(q, payloadTasks(2));
-  const first = await tock.claimForWorker(q, 'me', 60);
-  const again = await tock.claimForWorker(q, 'me', 60);
-  expect(first?.tasks).toHaveLength(1);
-  expect(again).toMatchObject({ lease: first?.lease, tasks: first?.tasks });
-  expect(await tock.claim(queue())).toBeNull();
 });

@@ -1,5 +1,6 @@
+import { afterAll, beforeAll } from 'vitest';
 import type { CallOptions } from '../../client/call.ts';
-import { createTock } from '../../client/index.ts';
+import { createTock, type Tock } from '../../client/index.ts';
 import { createApp } from '../../functions/http/app.ts';
 import { type Service, service } from '../http/service.ts';
 
@@ -14,7 +15,7 @@ export type ClientService = Service & {
 };
 
 /** Starts the real app on a database, with a fetch that can lose requests and answers. */
-export async function startClientService(): Promise<ClientService> {
+async function startClientService(): Promise<ClientService> {
   const made = await service();
   const app = createApp(made.connect);
   const seen: SeenRequest[] = [];
@@ -43,6 +44,31 @@ export async function startClientService(): Promise<ClientService> {
   };
 }
 
+/** What useClientService() starts before the tests of a file. */
+export let there: ClientService;
+/** The client of that service. */
+export let tock: Tock;
+
+export function useClientService(): void {
+  beforeAll(async () => {
+    there = await startClientService();
+    tock = createTock(there.options);
+  });
+  afterAll(() => there.database.drop());
+}
+
+let count = 0;
+/** A name that no other queue of the test file has. */
+export const queue = () => `q${++count}`;
+
+/** Has the open leases expired and reaped, so that another worker may have their tasks. */
+export async function expireLeases(owner: Service['owner']): Promise<void> {
+  await owner.query(
+    "update tock.leases set leased_until = now() - interval '1 minute' where closed_at is null",
+  );
+  await owner.query('select tock.reap(p_sweep => true)');
+}
+
 export const noTasksDone = { done: 0, failed: 0, released: 0, cancelled: 0, lost: 0 };
 
 export const payloadTasks = (n: number) => Array.from({ length: n }, (_, payload) => ({ payload }));
@@ -62,9 +88,9 @@ export const aborted = (signal: AbortSignal) =>
   });
 
 /** Reaps expired leases. Returns true if the task's run started more than four seconds ago; its lease has three. */
-export async function outlastsLease(there: ClientService, id: string): Promise<boolean> {
+export async function outlastsLease(id: string): Promise<boolean> {
   await there.owner.query('select tock.reap(p_sweep => true)');
-  const started = (await createTock(there.options).task(id))?.runs[0]?.started_at;
+  const started = (await tock.task(id))?.runs[0]?.started_at;
   const past = "select now() > $1::timestamptz + interval '4 seconds' as past";
   return (await there.owner.query(past, [started])).rows[0].past;
 }

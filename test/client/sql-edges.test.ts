@@ -1,87 +1,33 @@
 import pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type SqlContext, type SqlPool, type WorkOptions, workSql } from '../../client/sql.ts';
-import { type Database, freshDatabase } from '../database.ts';
+import { expect, test } from 'vitest';
+import type { SqlPool } from '../../client/sql.ts';
 import { conditionTimeout } from '../timeout.ts';
-import { noTasksDone } from './service.ts';
+import { expireLeases, noTasksDone } from './service.ts';
+import {
+  add,
+  db,
+  effects,
+  enqueue,
+  fresh,
+  owner,
+  pool,
+  task,
+  useSqlDatabase,
+  worked,
+} from './sql_database.ts';
 
-let db: Database;
-let owner: pg.Client;
-let pool: pg.Pool;
-let count = 0;
-
-beforeAll(async () => {
-  db = await freshDatabase();
-  owner = await db.connect();
-  await owner.query('create table effects (n integer unique deferrable initially deferred)');
-  pool = new pg.Pool({ connectionString: db.url, max: 3 });
-  pool.on('error', () => {});
-});
-afterAll(async () => {
-  await pool.end();
-  await db.drop();
-});
-
-async function enqueue(...payloads: number[]): Promise<[queue: string, ids: string[]]> {
-  const queue = `odd${++count}`;
-  const tasks = JSON.stringify(payloads.map((payload) => ({ payload })));
-  const { rows } = await owner.query('select tock.enqueue($1, $2)::text[] as ids', [queue, tasks]);
-  return [queue, rows[0].ids];
-}
-
-const effects = async (...numbers: number[]) =>
-  (await owner.query('select n from effects where n = any ($1) order by n', [numbers])).rows.map(
-    ({ n }) => n,
-  );
-const runs = async (id?: string) =>
-  (await owner.query('select runs from tock.task($1)', [id])).rows[0].runs;
-
-type Handle = (payload: number, context: SqlContext) => unknown;
-
-/** Works on a queue until it is empty, one task at a time. Returns the counts and the errors. */
-async function worked(
-  queue: string,
-  handle: Handle,
-  from: SqlPool = pool,
-  options: WorkOptions = {},
-) {
-  const heard: { message: string }[] = [];
-  const on_error = (error: unknown) => void heard.push(error as Error);
-  const handler = (task: { payload: unknown }, context: SqlContext) =>
-    handle(task.payload as number, context);
-  const toTheEnd = { until: 'empty', on_error, ...options } as const;
-  return { worked: await workSql(from, queue, handler, toTheEnd), heard };
-}
-
-const add = (n: number, { client }: SqlContext) =>
-  client.query('insert into effects (n) values ($1)', [n]);
-
-test.each([undefined, null, Object.create(null)])(
-  'the changes of a handler that throws %s are rolled back, and the next task commits only its own',
-  async (odd) => {
-    const [first, second] = [++count, ++count];
-    const [queue] = await enqueue(first, second);
-    const handle: Handle = async (n, context) => {
-      await add(n, context);
-      if (n === first) throw odd;
-    };
-    expect((await worked(queue, handle)).worked).toEqual({ ...noTasksDone, done: 1, failed: 1 });
-    expect(await effects(first, second)).toEqual([second]);
-  },
-);
+useSqlDatabase();
 
 test("a refused commit fails the task with PostgreSQL's error", async () => {
   const [queue, ids] = await enqueue(1001);
-  const twice: Handle = async (n, context) => {
+  const { counts, heard } = await worked(queue, async (n, context) => {
     await add(n, context);
     await add(n, context);
-  };
-  const { worked: came, heard } = await worked(queue, twice);
-  expect(came).toEqual({ ...noTasksDone, failed: 1 });
+  });
+  expect(counts).toEqual({ ...noTasksDone, failed: 1 });
   expect(heard).toMatchObject([{ message: expect.stringMatching(/unique/) }]);
-  expect(await runs(ids[0])).toMatchObject([
-    { state: 'failed', error: { message: expect.stringMatching(/duplicate key/) } },
-  ]);
+  const error = { message: expect.stringMatching(/duplicate key/) };
+  expect((await task(ids[0])).runs).toMatchObject([{ state: 'failed', error }]);
   expect(await effects(1001)).toEqual([]);
 });
 
@@ -100,8 +46,8 @@ test('a task fails if a query that its handler did not await has failed', async 
       };
     },
   };
-  expect(await worked(queue, add, late)).toMatchObject({
-    worked: { done: 0, failed: 1 },
+  expect(await worked(queue, add, {}, late)).toMatchObject({
+    counts: { done: 0, failed: 1 },
     heard: [{ message: expect.stringMatching(/^Nothing was committed/) }],
   });
   expect(await effects(1002)).toEqual([]);
@@ -109,12 +55,11 @@ test('a task fails if a query that its handler did not await has failed', async 
 
 test('a handler that releases its connection does not stop the worker', async () => {
   const [queue] = await enqueue(1008, 1009);
-  const handle: Handle = async (n, context) => {
+  const { counts, heard } = await worked(queue, async (n, context) => {
     await add(n, context);
     if (n === 1008) (context.client as pg.PoolClient).release();
-  };
-  const { worked: came, heard } = await worked(queue, handle);
-  expect(came).toMatchObject({ ...noTasksDone, done: 2 });
+  });
+  expect(counts).toMatchObject({ ...noTasksDone, done: 2 });
   expect(heard).toMatchObject([{ message: expect.stringMatching(/already been released/) }]);
 });
 
@@ -131,17 +76,17 @@ test('a task without a working connection is released, not failed', async () => 
     query: (text, values) => pool.query(text, values),
     connect: () => (answers.shift() as SqlPool['connect'])(),
   };
-  const { worked: came, heard } = await worked(queue, add, poor);
-  expect(came).toEqual({ ...noTasksDone, done: 1, released: 2 });
+  const { counts, heard } = await worked(queue, add, {}, poor);
+  expect(counts).toEqual({ ...noTasksDone, done: 1, released: 2 });
   expect(heard).toHaveLength(2);
   expect(released).toEqual([true]);
-  expect((await runs(ids[0])).at(-1)).toMatchObject({ state: 'done', attempt: 1 });
+  expect((await task(ids[0])).runs.at(-1)).toMatchObject({ state: 'done', attempt: 1 });
 });
 
+type Claim = (done: () => Promise<{ rows: never[] }>) => Promise<{ rows: never[] }>;
+
 /** A pool whose first claim is run by `claim`. */
-const onClaim = (
-  claim: (done: () => Promise<{ rows: never[] }>) => Promise<{ rows: never[] }>,
-): SqlPool => {
+function onClaim(claim: Claim): SqlPool {
   let first = true;
   return {
     connect: () => pool.connect(),
@@ -152,9 +97,9 @@ const onClaim = (
       return claim(done);
     },
   };
-};
+}
 
-const errors: [what: string, details: object][] = [
+test.each([
   ['a name that is not resolved', { code: 'EAI_AGAIN' }],
   ['a statement that takes too long', { code: '57014' }],
   ['a standby', { code: '25006' }],
@@ -162,25 +107,20 @@ const errors: [what: string, details: object][] = [
   ['a partition to come', { code: '23514', table: 'runs' }],
   ['a segment that was dropped', { code: '42P01' }],
   ['a dropped segment', { code: '42883', message: 'function tock.claim_7(text) does not exist' }],
-];
-
-test.each(errors)('a worker continues after %s', async (_, details) => {
-  const [queue] = await enqueue(++count);
+])('a worker continues after %s', async (_, details) => {
+  const [queue] = await enqueue(fresh());
   const from = onClaim(() => Promise.reject(Object.assign(new Error('no'), details)));
-  expect((await worked(queue, add, from)).worked).toEqual({ ...noTasksDone, done: 1 });
+  expect((await worked(queue, add, {}, from)).counts).toEqual({ ...noTasksDone, done: 1 });
 });
 
 test("a worker continues if a claim's answer was lost and its lease has ended before the repeat", async () => {
   const [queue] = await enqueue(1004);
   const from = onClaim(async (done) => {
     await done();
-    await owner.query(
-      "update tock.leases set leased_until = now() - interval '1 s' where closed_at is null",
-    );
-    await owner.query('select tock.reap(p_sweep => true)');
+    await expireLeases(owner);
     throw new Error('Connection terminated unexpectedly');
   });
-  expect((await worked(queue, add, from)).worked).toEqual({ ...noTasksDone, done: 1 });
+  expect((await worked(queue, add, {}, from)).counts).toEqual({ ...noTasksDone, done: 1 });
 });
 
 test('broken idle connections in a pool without a listener do not stop the worker', async () => {
@@ -190,21 +130,21 @@ test('broken idle connections in a pool without a listener do not stop the worke
   const [queue] = await enqueue(1005, 1006);
   const kill = `select pg_terminate_backend(pid, ${conditionTimeout}) as killed from pg_stat_activity
     where application_name = 'unheard' and state = 'idle'`;
-  const handle: Handle = async (n, context) => {
+  const handle: typeof add = async (n, context) => {
     // Without this listener, the error event of the broken connection would end the test's process.
     expect(own.listenerCount('error')).toBe(1);
     if (n === 1005) expect((await owner.query(kill)).rows).toEqual([{ killed: true }]);
-    await add(n, context);
+    return add(n, context);
   };
-  expect((await worked(queue, handle, own)).worked).toEqual({ ...noTasksDone, done: 2 });
+  expect((await worked(queue, handle, {}, own)).counts).toEqual({ ...noTasksDone, done: 2 });
   expect(own.listenerCount('error')).toBe(0);
   await own.end();
 });
 
 test('a pool without a connection for heartbeats is refused before a claim', async () => {
   const [queue, ids] = await enqueue(1007);
-  await expect(worked(queue, add, pool, { concurrency: 3 })).rejects.toThrow(
+  await expect(worked(queue, add, { concurrency: 3 })).rejects.toThrow(
     'workSql: the pool has 3 connections; increase its max to 4: one for each handler, and one for heartbeats',
   );
-  expect(await runs(ids[0])).toMatchObject([{ state: 'ready' }]);
+  expect((await task(ids[0])).runs).toMatchObject([{ state: 'ready' }]);
 });

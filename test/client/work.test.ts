@@ -1,89 +1,49 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTock, Fatal, RetryIn, type Tock } from '../../client/index.ts';
-import { type ClientService, payloadTasks, startClientService } from './service.ts';
+import { expect, test } from 'vitest';
+import { createTock, Fatal, RetryIn } from '../../client/index.ts';
+import {
+  deferred,
+  expireLeases,
+  noTasksDone,
+  payloadTasks,
+  queue,
+  there,
+  tock,
+  useClientService,
+} from './service.ts';
 
-let there: ClientService;
-let tock: Tock;
-let count = 0;
-const queue = () => `work${++count}`;
-const nothing = { done: 0, failed: 0, released: 0, cancelled: 0, lost: 0 };
+useClientService();
 
-beforeAll(async () => {
-  there = await startClientService();
-  tock = createTock(there.options);
-});
-afterAll(() => there.database.drop());
+const toTheEnd = { until: 'empty' } as const;
 
 test('a worker runs all tasks, reports their results, and ends when the queue is empty', async () => {
   const q = queue();
   const ids = await tock.enqueueMany(q, payloadTasks(3));
-  const worked = await tock.work(q, (task) => ({ twice: Number(task.payload) * 2 }), {
-    until: 'empty',
-    worker: 'w',
-  });
-  expect(worked).toEqual({ ...nothing, done: 3 });
-  expect(await tock.task(ids[2] as string)).toMatchObject({
-    state: 'done',
-    result: { twice: 4 },
-    runs: [{ worker: 'w' }],
-  });
+  const twice = ({ payload }: { payload: unknown }) => ({ twice: Number(payload) * 2 });
+  const worked = await tock.work(q, twice, { ...toTheEnd, worker: 'w' });
+  expect(worked).toEqual({ ...noTasksDone, done: 3 });
+  const last = { state: 'done', result: { twice: 4 }, runs: [{ worker: 'w' }] };
+  expect(await tock.task(ids[2] as string)).toMatchObject(last);
 });
 
 test('a thrown error fails the task: it is retried, retried after a delay, or dead', async () => {
   const q = queue();
-  const [plain, later, never] = (await tock.enqueueMany(q, payloadTasks(3))) as [
-    string,
-    string,
-    string,
-  ];
+  const ids = await tock.enqueueMany(q, payloadTasks(3));
   const heard: unknown[] = [];
   const errors = [new TypeError('plain \ud800\0'), new RetryIn(3000, 'later'), new Fatal('never')];
-  const worked = await tock.work(
-    q,
-    (task) => {
-      throw errors[Number(task.payload)];
-    },
-    { until: 'empty', on_error: (error, task) => heard.push([error, task?.id]) },
-  );
-  expect(worked).toEqual({ ...nothing, failed: 3 });
-  expect(heard).toEqual([plain, later, never].map((id, n) => [errors[n], id]));
-  const shown = await tock.task(plain);
-  expect(shown).toMatchObject({
-    state: 'waiting',
-    runs: [
-      {
-        error: {
-          name: 'TypeError',
-          message: 'plain \ufffd\ufffd',
-          stack: expect.stringMatching(/plain/),
-        },
-      },
-    ],
-  });
-  expect(await tock.task(never)).toMatchObject({ state: 'dead', error: { name: 'Fatal' } });
-  const far = Date.parse((await tock.task(later))?.run_at ?? '');
-  expect(far - Date.parse(shown?.run_at ?? '')).toBeGreaterThan(2_000_000);
-});
-
-test('an invalid delay in RetryIn fails the task', async () => {
-  const q = queue();
-  const id = await tock.enqueue(q, 1);
-  const handle = () => {
-    throw new RetryIn(-5);
+  const fails = ({ payload }: { payload: unknown }) => {
+    throw errors[Number(payload)];
   };
-  expect(await tock.work(q, handle, { until: 'empty' })).toEqual({ ...nothing, failed: 1 });
-  const [run] = (await tock.task(id))?.runs ?? [];
-  expect(run?.error).toMatchObject({ message: expect.stringMatching(/retry_in_seconds/) });
-});
-
-test('an error listener that throws does not stop the worker', async () => {
-  const q = queue();
-  await tock.enqueueMany(q, payloadTasks(2));
-  const fails = () => {
-    throw new Error('no');
-  };
-  const worked = await tock.work(q, fails, { until: 'empty', on_error: fails });
-  expect(worked).toEqual({ ...nothing, failed: 2 });
+  const on_error = (error: unknown, task?: { id: string }) => void heard.push([error, task?.id]);
+  const worked = await tock.work(q, fails, { ...toTheEnd, on_error });
+  expect(worked).toEqual({ ...noTasksDone, failed: 3 });
+  expect(heard).toEqual(ids.map((id, n) => [errors[n], id]));
+  const [plain, later, never] = await Promise.all(ids.map((id) => tock.task(id)));
+  const stack = expect.stringMatching(/plain/);
+  const error = { name: 'TypeError', message: 'plain \ufffd\ufffd', stack };
+  expect(plain).toMatchObject({ state: 'waiting', runs: [{ error }] });
+  expect(never).toMatchObject({ state: 'dead', error: { name: 'Fatal' } });
+  const wait = Date.parse(later?.run_at ?? '') - Date.parse(plain?.run_at ?? '');
+  expect(wait).toBeGreaterThan(2_000_000);
 });
 
 test('several queues have a handler each, and tasks that a handler adds are run too', async () => {
@@ -97,9 +57,9 @@ test('several queues have a handler each, and tasks that a handler adds are run 
         spawn({ queue: 'mails', tasks: [{ payload: { to: task.payload.sku } }] }),
       mails: (task) => void sent.push(task.payload.to),
     },
-    { until: 'empty', weights: { orders: 2, mails: 1 } },
+    { ...toTheEnd, weights: { orders: 2, mails: 1 } },
   );
-  expect(worked).toEqual({ ...nothing, done: 2 });
+  expect(worked).toEqual({ ...noTasksDone, done: 2 });
   expect(sent).toEqual(['a']);
 });
 
@@ -108,54 +68,34 @@ test('a handler chooses the next stage of a pipeline', async () => {
   const id = await tock.enqueue(first, 1, { pipeline: [first, second, third] });
   const worked = await tock.work(
     { [first]: (_, { stage }) => stage(third), [second]: () => 'never', [third]: () => 'end' },
-    { until: 'empty' },
+    toTheEnd,
   );
-  expect(worked).toEqual({ ...nothing, done: 2 });
+  expect(worked).toEqual({ ...noTasksDone, done: 2 });
   expect(await tock.task(id)).toMatchObject({ state: 'done', result: 'end' });
 });
 
-test('prefetch: a worker never holds more than `high` tasks, and claims at `low`', async () => {
+test('a worker never holds more than `high` tasks, claims at `low`, and runs `concurrency` handlers', async () => {
   const q = queue();
   await tock.enqueueMany(q, payloadTasks(12));
   there.seen.length = 0;
-  let open = () => {};
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  const work = tock.work(q, (task) => (Number(task.payload) < 4 ? undefined : opened), {
-    until: 'empty',
-    concurrency: 3,
-    prefetch: { low: 3, high: 7 },
-  });
+  const { open, opened } = deferred();
+  let [now, most] = [0, 0];
+  const handler = async (task: { payload: unknown }) => {
+    most = Math.max(most, ++now);
+    if (Number(task.payload) >= 4) await opened;
+    now--;
+  };
+  const prefetch = { low: 3, high: 7 };
+  const work = tock.work(q, handler, { ...toTheEnd, concurrency: 3, prefetch });
   const limits = () =>
     there.seen.filter(({ route }) => route.endsWith('/claim')).map(({ body }) => body.limit);
   await expect.poll(limits).toEqual([7, 4]);
   const running = async () =>
     (await there.owner.query('select running from tock.queue_stats($1)', [q])).rows[0].running;
   await expect.poll(async () => Number(await running())).toBe(7);
+  await expect.poll(() => now).toBe(3);
   open();
-  expect(await work).toEqual({ ...nothing, done: 12 });
-});
-
-test('as many handlers run at once as `concurrency` says', async () => {
-  const q = queue();
-  await tock.enqueueMany(q, payloadTasks(6));
-  let [now, most] = [0, 0];
-  let open = () => {};
-  const latch = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  const worked = await tock.work(
-    q,
-    async () => {
-      most = Math.max(most, ++now);
-      if (now === 3) open();
-      await latch;
-      now--;
-    },
-    { until: 'empty', concurrency: 3 },
-  );
-  expect(worked).toEqual({ ...nothing, done: 6 });
+  expect(await work).toEqual({ ...noTasksDone, done: 12 });
   expect(most).toBe(3);
 });
 
@@ -163,24 +103,22 @@ test('a waiting worker gets a new task, and runs until it is stopped', async () 
   const q = queue();
   const stop = new AbortController();
   const done: unknown[] = [];
-  const work = tock.work(q, (task) => void done.push(task.payload), {
-    signal: stop.signal,
-    wait_seconds: 1,
-  });
+  const handler = (task: { payload: unknown }) => void done.push(task.payload);
+  const work = tock.work(q, handler, { signal: stop.signal, wait_seconds: 1 });
   for (const payload of ['a', 'b']) {
     await tock.enqueue(q, payload);
     await expect.poll(() => done).toContain(payload);
   }
   stop.abort();
-  expect(await work).toEqual({ ...nothing, done: 2 });
+  expect(await work).toEqual({ ...noTasksDone, done: 2 });
 });
 
 test('a worker stops when its time is up, and does nothing if its signal has already aborted', async () => {
   const q = queue();
-  expect(await tock.work(q, () => {}, { for_seconds: 0.3 })).toEqual(nothing);
+  expect(await tock.work(q, () => {}, { for_seconds: 0.3 })).toEqual(noTasksDone);
   await tock.enqueue(q, 1);
   for (const options of [{ until: new Date(0) }, { signal: AbortSignal.abort() }]) {
-    expect(await tock.work(q, () => {}, options)).toEqual(nothing);
+    expect(await tock.work(q, () => {}, options)).toEqual(noTasksDone);
   }
 });
 
@@ -188,15 +126,84 @@ test('a worker continues after a failed call, and ends if its key is refused', a
   const q = queue();
   await tock.enqueue(q, 1);
   const heard: unknown[] = [];
+  const on_error = (error: unknown) => void heard.push(error);
   const stop = new AbortController();
   there.fate('unsent');
   const once = createTock({ ...there.options, retries: 0 });
-  const worked = await once.work(q, () => stop.abort(), {
-    signal: stop.signal,
-    on_error: (error) => heard.push(error),
-  });
-  expect(worked).toEqual({ ...nothing, done: 1 });
+  const worked = await once.work(q, () => stop.abort(), { signal: stop.signal, on_error });
+  expect(worked).toEqual({ ...noTasksDone, done: 1 });
   expect(heard).toMatchObject([{ name: 'TockError', status: 0 }]);
   const stranger = createTock({ ...there.options, key: 'tock_nobody' });
   await expect(stranger.work(q, () => {})).rejects.toMatchObject({ status: 401 });
+});
+
+const bodies = (verb: string) =>
+  there.seen.filter(({ route }) => route.endsWith(`/${verb}`)).map(({ body }) => body);
+
+test('the next claim completes a lease whose tasks are all done without results', async () => {
+  const q = queue();
+  await tock.enqueueMany(q, payloadTasks(50));
+  there.seen.length = 0;
+  const worked = await tock.work(q, () => {}, { ...toTheEnd, prefetch: { low: 0, high: 100 } });
+  expect(worked).toEqual({ ...noTasksDone, done: 50 });
+  const ends = bodies('claim').map((body) => body.ends);
+  expect(ends).toEqual([undefined, [{ lease: expect.any(String) }], undefined]);
+  expect(bodies('complete')).toEqual([]);
+});
+
+test('a worker that goes from task to task needs one request for each', async () => {
+  const q = queue();
+  await tock.enqueueMany(q, payloadTasks(20));
+  there.seen.length = 0;
+  const handler = ({ payload }: { payload: unknown }) => {
+    if (payload === 7) throw new Fatal('seven');
+    return payload;
+  };
+  const worked = await tock.work(q, handler, toTheEnd);
+  expect(worked).toEqual({ ...noTasksDone, done: 19, failed: 1 });
+  // the last two claims find nothing
+  expect(there.seen).toHaveLength(22);
+});
+
+test('a server that refuses claims gets the outcomes by calls of their own', async () => {
+  const q = queue();
+  await tock.enqueueMany(q, payloadTasks(3));
+  let refused = 0;
+  const busy = createTock({
+    ...there.options,
+    async fetch(url: string, init: RequestInit) {
+      if (String(init.body).includes('"ends"')) {
+        refused++;
+        return new Response('{}', { status: 503, headers: { 'Retry-After': '5' } });
+      }
+      return (await there.options.fetch?.(url, init)) as Response;
+    },
+  });
+  there.seen.length = 0;
+  expect(await busy.work(q, () => {}, toTheEnd)).toEqual({ ...noTasksDone, done: 3 });
+  // one attempt for each outcome at most
+  expect([1, 2, 3]).toContain(refused);
+  expect(bodies('complete')).toEqual([{}, {}, {}]);
+});
+
+test('a task whose lease was lost counts as lost, and the worker goes on', async () => {
+  const q = queue();
+  await tock.enqueueMany(q, payloadTasks(2));
+  let taken = 0;
+  const handler = async () => {
+    if (taken++ === 0) await expireLeases(there.owner);
+  };
+  expect(await tock.work(q, handler, toTheEnd)).toEqual({ ...noTasksDone, done: 2, lost: 1 });
+});
+
+test('a refused result fails its own task, and the other outcomes are reported', async () => {
+  const q = queue();
+  const ids = await tock.enqueueMany(q, payloadTasks(5));
+  const results = ['a', 1e100, 'c', 1n, 'x'.repeat(300_000)];
+  const handler = ({ payload }: { payload: unknown }) => results[Number(payload)];
+  const worked = await tock.work(q, handler, { ...toTheEnd, prefetch: { low: 0, high: 5 } });
+  expect(worked).toEqual({ ...noTasksDone, done: 2, failed: 3 });
+  const errors = await Promise.all(ids.map(async (id) => (await tock.task(id))?.runs[0]?.error));
+  const names = errors.map((error) => (error as { name: string } | null)?.name);
+  expect(names).toEqual([undefined, 'TockError', undefined, 'TypeError', 'TockError']);
 });

@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import { type AlarmState, createAlarm } from '../../functions/alarm/alarm.ts';
 import type { Consumer } from '../../functions/consumers/define.ts';
 import { defineConsumer } from '../../functions/consumers/define.ts';
 import type { Connect } from '../../functions/database/types.ts';
 import { deferred, payloadTasks } from '../client/service.ts';
 import { conditionTimeout } from '../timeout.ts';
-import { type ConsumerService, startConsumerService } from './service.ts';
+import { there, useConsumerService } from './service.ts';
 
-let there: ConsumerService;
-beforeAll(async () => {
-  there = await startConsumerService();
-});
-afterAll(() => there.database.drop());
+useConsumerService();
 beforeEach(() => {
   vi.spyOn(console, 'error').mockImplementation(() => {});
   // The object's clock stands still, so that its alarm has the same time on a slow machine.
@@ -69,26 +65,32 @@ function alarmed(connect: Connect = there.connect, consumers: Consumer[] = []) {
 }
 
 /** A database that refuses some statements. */
-const refusing =
-  (refuses: (text: string) => boolean, code = 'XX000'): Connect =>
-  (env, use) =>
-    there.connect(env, (query) =>
-      use((text, values) => {
-        const refusal = Object.assign(new Error('refused'), { code });
-        return refuses(text) ? Promise.reject(refusal) : query(text, values);
-      }),
-    );
+const refusing = (refuses: (text: string) => boolean, code = 'XX000') =>
+  there.watched((text) => {
+    if (refuses(text)) throw Object.assign(new Error('refused'), { code });
+  });
 const isTick = (text: string) => text.includes('tock.tick');
 
-test('if the database is unreachable the alarm backs off and never throws', async () => {
-  const { ring, rings } = alarmed(() => Promise.reject(new Error('nobody there')));
+/** The seconds after which the alarm fires again, for each time that it fires. */
+async function waitsOf(connect: Connect): Promise<number[]> {
+  const { ring, rings } = alarmed(connect);
   const waits: number[] = [];
-  for (let n = 0; n < 12; n++) {
+  for (let n = 0; n < 25; n++) {
     await ring();
     waits.push(Math.round((rings() ?? 0) / 1000));
   }
-  expect(waits.slice(0, 4)).toEqual([1, 2, 4, 8]);
-  expect(waits.at(-1)).toBe(300);
+  return waits;
+}
+
+test('the alarm backs off while the database is unreachable, and while work stays due after each tick', async () => {
+  const unreachable = await waitsOf(() => Promise.reject(new Error('nobody there')));
+  expect(unreachable.slice(0, 4)).toEqual([1, 2, 4, 8]);
+  expect(unreachable.at(11)).toBe(300);
+  const stuck = await waitsOf((_env, use) =>
+    use(async () => [{ ms: -5000, at: '2026-11-22 12:00:00+00' }]),
+  );
+  expect(stuck.slice(0, 14)).toEqual([...Array(11).fill(1), 2, 4, 8]);
+  expect(stuck.at(-1)).toBe(300);
 });
 
 test('an alarm that finds nothing due sets no further alarm, and a duplicate does no harm', async () => {
@@ -110,8 +112,8 @@ test('if pg_cron runs only each minute, the alarm fires every five seconds for t
     owner.query(
       `create or replace function tock.cron_version() returns text language sql as $$select '${version}'$$`,
     );
-  const [is] = (await owner.query(`select pg_get_functiondef('tock.cron_version()'::regprocedure)`))
-    .rows;
+  const own = "select pg_get_functiondef('tock.cron_version()'::regprocedure) as text";
+  const original = (await owner.query(own)).rows[0].text;
   const waiting = async () =>
     (await owner.query("select from tock.waiting where queue = 'by_sql'")).rowCount;
   await cron('1.4-1');
@@ -128,23 +130,18 @@ test('if pg_cron runs only each minute, the alarm fires every five seconds for t
   await cron('1.6');
   await ring();
   expect(rings() ?? Number.POSITIVE_INFINITY).toBeGreaterThan(6000);
-  await owner.query(is.pg_get_functiondef);
+  await owner.query(original);
 });
 
 test('a notification sets the alarm one second later, unless an earlier one is set', async () => {
-  const { alarm, rings, set } = alarmed();
+  const { alarm, rings, ring, set } = alarmed();
   set(60_000);
   await alarm.fetch(message());
   expect(rings()).toBeLessThanOrEqual(1000);
   set(300);
   await alarm.fetch(message());
   expect(rings()).toBeLessThanOrEqual(300);
-});
-
-test('an alarm that fires too soon after a notification is followed by another one', async () => {
-  const { alarm, rings, ring, set } = alarmed();
-  set(10);
-  await alarm.fetch(message());
+  // That one fires too soon after the notification, so another one follows.
   await ring();
   expect(rings()).toBe(1000);
 });
@@ -201,16 +198,11 @@ test('a consumer that cannot claim does not delay other due tasks', async () => 
 
 test('an alarm that has used all its statements is followed by another one at once', async () => {
   await there.tock.enqueueMany('statements', payloadTasks(20));
-  const few: Connect = (env, use) => {
-    let left = 18;
-    return there.connect(env, (query) =>
-      use((text, values) => {
-        // The cycle must not call next_wake_at() when no statements are left.
-        if (text.includes('next_wake_at') || left-- <= 0) throw new Error('too many');
-        return query(text, values);
-      }, 18),
-    );
-  };
+  let left = 18;
+  const few = there.watched((text) => {
+    // The cycle must not call next_wake_at() when no statements are left.
+    if (text.includes('next_wake_at') || left-- <= 0) throw new Error('too many');
+  }, left);
   const consumer = defineConsumer({ queue: 'statements', handler: () => {} });
   const { ring, rings } = alarmed(few, [consumer]);
   await ring();
@@ -231,18 +223,4 @@ test('after a kill during its work the alarm fires again', async () => {
   expect(rings()).toBe(60_000);
   over.open();
   await rung;
-});
-
-test('for work that stays due after each tick the alarm backs off', async () => {
-  const stuck: Connect = (_env, use) =>
-    use(async () => [{ ms: -5000, at: '2026-11-22 12:00:00+00' }]);
-  const { ring, rings } = alarmed(stuck);
-  const waits: number[] = [];
-  for (let n = 0; n < 25; n++) {
-    await ring();
-    waits.push(Math.round((rings() ?? 0) / 1000));
-  }
-  expect(new Set(waits.slice(0, 11))).toEqual(new Set([1]));
-  expect(waits.slice(11, 14)).toEqual([2, 4, 8]);
-  expect(waits.at(-1)).toBe(300);
 });

@@ -1,20 +1,12 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import { conditionTimeout } from '../timeout.ts';
-import { type ConsumerWorker, startConsumerWorker } from './served.ts';
+import { there, useConsumerWorker } from './served.ts';
 
-const storage = mkdtempSync(join(tmpdir(), 'tock-alarm-'));
-let there: ConsumerWorker;
+useConsumerWorker({ alarm: true });
 /** Number of connections to the database. Each one would wake a sleeping database. */
 let wakes = 0;
 
-beforeAll(async () => {
-  there = await startConsumerWorker(storage);
-  await there.start();
-});
-beforeEach(async () => {
+beforeEach(() => {
   there.proxy.hears = {
     connected: () => wakes++,
     answered: (text) => {
@@ -24,11 +16,6 @@ beforeEach(async () => {
       if (text.includes('tock.tick()')) hasRung = true;
     },
   };
-  there.reports.length = 0;
-});
-afterAll(async () => {
-  await there?.close();
-  rmSync(storage, { recursive: true, force: true });
 });
 
 /** True if the alarm has ticked since the last notification. */
@@ -36,10 +23,8 @@ let hasRung = false;
 
 /** Waits until the task's handler starts. Returns the seconds since `from`. */
 async function begun(id: string, from: number): Promise<number> {
-  await vi.waitUntil(() => there.reports.includes(`/quick/${id}`), {
-    timeout: conditionTimeout,
-    interval: 5,
-  });
+  const timing = { timeout: conditionTimeout, interval: 5 };
+  await vi.waitUntil(() => there.reports.includes(`/quick/${id}`), timing);
   return (performance.now() - from) / 1000;
 }
 

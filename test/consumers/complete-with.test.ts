@@ -1,14 +1,13 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { ConsumerHandler } from '../../functions/consumers/context.ts';
 import { defineConsumer } from '../../functions/consumers/define.ts';
 import { drain } from '../../functions/consumers/drain.ts';
 import { transactionalStatement } from '../../functions/consumers/transactional_statement.ts';
 import type { Connect } from '../../functions/database/types.ts';
-import { type ConsumerService, startConsumerService } from './service.ts';
+import { there, useConsumerService } from './service.ts';
 
-let there: ConsumerService;
+useConsumerService();
 beforeAll(async () => {
-  there = await startConsumerService();
   await there.owner.query('create table public.effects (task text)');
   await there.owner.query('grant insert, select on public.effects to tock_edge');
   await there.owner.query(`create function public.put_effect(p_task text) returns void language sql
@@ -17,7 +16,6 @@ beforeAll(async () => {
 beforeEach(() => {
   there.errors.length = 0;
 });
-afterAll(() => there.database.drop());
 
 const insert = 'insert into public.effects (task) values ($1)';
 let queues = 0;
@@ -45,35 +43,25 @@ describe('completeWith() runs a statement of any form', () => {
     'with given as (select $1 as task) insert into public.effects (task) select task from given',
     "with given as (select $1 as task, ');' as insert) select public.put_effect(task) from given",
   ])('%s', async (text) => {
-    const { drained, effects } = await worked(({ id }, { completeWith }) =>
-      completeWith(text, [id]),
-    );
-    expect(there.errors).toEqual([]);
-    expect(drained).toMatchObject({ done: 1 });
+    const { effects, task } = await worked(async ({ id }, { completeWith }) => {
+      await completeWith(text, [id], { invoice: 7 });
+      throw new Error('too late to fail');
+    });
+    expect(task).toMatchObject({ state: 'done', result: { invoice: 7 } });
     expect(effects).toBe(1);
   });
 });
 
 test('quoted text and comments are neither parameters nor verbs', () => {
-  const plain = { read: true };
-  expect(
-    transactionalStatement("select '$2', $$ $3; $$, $a$ '$4' $a$, a$5, \"$6;\" /* $7 */ -- $8", 0),
-  ).toEqual({
-    ...plain,
-    text: "select '$2', $$ $3; $$, $a$ '$4' $a$, a$5, \"$6;\"",
-  });
-  expect(
-    transactionalStatement("select e'\\'$2', 'insert into x' from t where c = 'x'", 0),
-  ).toMatchObject({
-    text: "select e'\\'$2', 'insert into x' from t where c = 'x'",
-    read: true,
-  });
-  expect(transactionalStatement('with update as (select 1) select * from update', 0)).toMatchObject(
-    plain,
-  );
-  expect(transactionalStatement('update x set a = $2 where b = $1', 2)).toMatchObject({
-    read: false,
-  });
+  const quoted = `select '$2', $$ $3; $$, $a$ '$4' $a$, a$5, "$6;"`;
+  const escaped = "select e'\\'$2', 'insert into x' from t where c = 'x'";
+  const named = 'with update as (select 1) select * from update';
+  const read = true;
+  expect(transactionalStatement(`${quoted} /* $7 */ -- $8`, 0)).toEqual({ read, text: quoted });
+  expect(transactionalStatement(escaped, 0)).toMatchObject({ read, text: escaped });
+  expect(transactionalStatement(named, 0)).toMatchObject({ read });
+  const update = transactionalStatement('update x set a = $2 where b = $1', 2);
+  expect(update).toMatchObject({ read: false });
 });
 
 test('several statements, or another number of parameters, are refused', async () => {
@@ -133,17 +121,16 @@ test('a handler that does not await completeWith() fails if it fails', async () 
 });
 
 test('spawned tasks are stored together with the effect, or not at all', async () => {
+  let fails = false;
   const spawning: ConsumerHandler<unknown> = async ({ id }, { completeWith, spawn }) => {
     spawn({ queue: 'spawned', tasks: [{ payload: id }] });
-    await completeWith(
-      there.errors.length > 0 ? 'select 1 / 0' : insert,
-      [id].slice(there.errors.length),
-    );
+    if (fails) await completeWith('select 1 / 0');
+    else await completeWith(insert, [id]);
   };
   const spawned = async () => (await there.tock.tasks({ queue: 'spawned' })).tasks.length;
   expect(await worked(spawning)).toMatchObject({ effects: 1, drained: { done: 1 } });
   expect(await spawned()).toBe(1);
-  there.errors.push('fails');
+  fails = true;
   expect(await worked(spawning)).toMatchObject({ effects: 0, drained: { failed: 1 } });
   expect(await spawned()).toBe(1);
 });

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import type { Connect } from '../../functions/database/types.ts';
 import type { Bindings } from '../../functions/env.ts';
@@ -8,54 +8,38 @@ import {
   defineConsumer,
   type Middleware,
 } from '../../functions/worker.ts';
+import { makeMaintenanceDue, value } from '../sql/verbs.ts';
 import { conditionTimeout } from '../timeout.ts';
-import { type ConsumerService, startConsumerService } from './service.ts';
+import { there, useConsumerService } from './service.ts';
 
-let there: ConsumerService;
-beforeAll(async () => {
-  there = await startConsumerService();
-});
+useConsumerService();
 afterEach(() => void vi.useRealTimers());
-afterAll(() => there.database.drop());
 
-const without = (word: string): Connect => {
-  const failing: Connect = (env, use) =>
-    there.connect(env, (query) =>
-      use((text, values) =>
-        text.includes(word) ? Promise.reject(new Error(`no ${word}`)) : query(text, values),
-      ),
-    );
-  return failing;
-};
+const withoutTicks = () =>
+  there.watched((text) => {
+    if (text.includes('tock.tick')) throw new Error('no tock.tick');
+  });
 
 const consumer = (queue: string, handler = () => {}) => defineConsumer({ queue, handler });
 
-test('a failed tick does not prevent the consumers, and its error is reported', async () => {
+test('neither a failed tick nor failed consumers prevent the other, and all errors are reported', async () => {
   const id = await there.tock.enqueue('ticked', 1);
-  const connect = without('tock.tick');
-  const worker = createWorker({ consumers: [consumer('ticked')], connect });
-  await expect(worker.scheduled(null, {})).rejects.toThrow('no tock.tick');
+  const worked = (queue: string, connect: Connect) =>
+    createWorker({ consumers: [consumer(queue)], connect }).scheduled(null, {});
+  await expect(worked('ticked', withoutTicks())).rejects.toThrow('no tock.tick');
   expect((await there.tock.task(id))?.state).toBe('done');
-});
-
-test('failed consumers do not prevent the tick, and all errors are reported', async () => {
-  const wanting = [consumer('no such name!')];
-  const worker = createWorker({ consumers: wanting, connect: there.connect });
-  const done = 'select max(last_ok_at) as at from tock.maintenance_jobs';
-  await there.owner.query(
-    'update tock.maintenance_jobs set last_started_at = null, last_ok_at = null',
-  );
-  await expect(worker.scheduled(null, {})).rejects.toThrow(/name/);
-  expect((await there.owner.query(done)).rows[0].at).not.toBeNull();
-  const neither = createWorker({ consumers: wanting, connect: without('tock.tick') });
-  await expect(neither.scheduled(null, {})).rejects.toThrow(AggregateError);
+  await makeMaintenanceDue(there.owner);
+  await expect(worked('no such name!', there.connect)).rejects.toThrow(/name/);
+  const done =
+    "select max(last_ok_at) from tock.maintenance_jobs where name <> 'deactivate_streams'";
+  expect(await value(there.owner, done)).not.toBeNull();
+  await expect(worked('no such name!', withoutTicks())).rejects.toThrow(AggregateError);
 });
 
 test('a queue has one consumer', () => {
   const consumers = ['a', 'b', 'a'].map((queue) => consumer(queue));
-  expect(() => createWorker({ consumers })).toThrow(
-    'a has two consumers; define one for each queue',
-  );
+  const message = 'a has two consumers; define one for each queue';
+  expect(() => createWorker({ consumers })).toThrow(message);
 });
 
 function post(path: string, body: object = {}): Request {

@@ -1,14 +1,11 @@
 import * as v from 'valibot';
-import { afterAll, beforeAll, describe, expect, expectTypeOf, test } from 'vitest';
+import { describe, expect, expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
 import { defineConsumer } from '../../functions/consumers/define.ts';
-import { type ConsumerService, startConsumerService } from './service.ts';
+import { expireLeases } from '../client/service.ts';
+import { there, useConsumerService } from './service.ts';
 
-let there: ConsumerService;
-beforeAll(async () => {
-  there = await startConsumerService();
-});
-afterAll(() => there.database.drop());
+useConsumerService();
 
 const zodOrder = z.object({
   items: z.array(z.object({ price: z.number() })),
@@ -40,10 +37,8 @@ describe.each([
         seen.push(task.payload);
       },
     });
-    const [fits, fails] = await there.tock.enqueueMany(queue, [
-      { payload: good },
-      { payload: bad },
-    ]);
+    const tasks = [{ payload: good }, { payload: bad }];
+    const [fits, fails] = await there.tock.enqueueMany(queue, tasks);
     expect(await there.drain([consumer])).toMatchObject({ done: 1, failed: 1 });
     expect(seen).toEqual([{ ...good, at: new Date(good.at) }]);
     expect((await there.tock.task(fits ?? ''))?.state).toBe('done');
@@ -71,10 +66,8 @@ test("a handler's context has the attempt, the trace, the time left and function
       return 'fine';
     },
   });
-  const ids = await there.tock.enqueueMany(
-    'ways',
-    ['fine', 'fatal', 'retry'].map((how) => ({ payload: { how } })),
-  );
+  const tasks = ['fine', 'fatal', 'retry'].map((how) => ({ payload: { how } }));
+  const ids = await there.tock.enqueueMany('ways', tasks);
   expect(await there.drain([consumer])).toMatchObject({ done: 1, failed: 2, again_seconds: null });
   const states = await Promise.all(ids.map(async (id) => (await there.tock.task(id))?.state));
   expect(states).toEqual(['done', 'dead', 'waiting']);
@@ -83,78 +76,36 @@ test("a handler's context has the attempt, the trace, the time left and function
   expect(error).toMatchObject({ name: 'RetryIn', message: 'busy' });
 });
 
-describe('completeWith', () => {
-  const insert = 'insert into public.effects (task) values ($1)';
-  const effects = async (id: string) =>
-    (await there.owner.query('select from public.effects where task = $1', [id])).rowCount;
-  beforeAll(async () => {
-    await there.owner.query('create table public.effects (task bigint primary key)');
-    await there.owner.query('grant insert on public.effects to tock_edge');
-    await there.owner.query(`create function public.put_effect(p_task bigint) returns void language sql
-      volatile security definer as 'insert into public.effects values (p_task)'`);
+test('completeWith() undoes its statement when the lease is lost', async () => {
+  await there.owner.query('create table public.effects (task bigint primary key)');
+  await there.owner.query('grant insert on public.effects to tock_edge');
+  await there.tock.enqueue('robbed', 1);
+  let thrown: unknown;
+  const robbed = defineConsumer({
+    queue: 'robbed',
+    async handler(task, { completeWith }) {
+      if (thrown) return;
+      await expireLeases(there.owner);
+      const insert = 'insert into public.effects (task) values ($1)';
+      await completeWith(insert, [task.id]).catch((error) => {
+        thrown = error;
+      });
+    },
   });
-
-  test.for([
-    ['a statement', insert],
-    ['a function', 'select public.put_effect($1)'],
-  ])('runs %s and completes its task', async ([, text = '']) => {
-    const queue = `with-${text.length}`;
-    const handler = async (
-      { id }: { id: string },
-      {
-        completeWith,
-      }: { completeWith(text: string, values: unknown[], r: unknown): Promise<void> },
-    ) => {
-      await completeWith(text, [id], { invoice: 7 });
-      throw new Error('too late to fail');
-    };
-    const id = await there.tock.enqueue(queue, 1);
-    expect(await there.drain([defineConsumer({ queue, handler })])).toMatchObject({ done: 1 });
-    expect(await there.tock.task(id)).toMatchObject({ state: 'done', result: { invoice: 7 } });
-    expect(await effects(id)).toBe(1);
-  });
-
-  test('undoes its statement when the lease is lost', async () => {
-    const id = await there.tock.enqueue('robbed', 1);
-    let thrown: unknown;
-    const robbed = defineConsumer({
-      queue: 'robbed',
-      async handler(task, { completeWith }) {
-        if (thrown) return;
-        await there.owner.query("update tock.leases set leased_until = now() - interval '1 s'");
-        await there.owner.query('select tock.reap(p_sweep => true)');
-        await completeWith(insert, [task.id]).catch((error) => {
-          thrown = error;
-        });
-      },
-    });
-    expect(await there.drain([robbed])).toMatchObject({ lost: 1, done: 1 });
-    expect(thrown).toMatchObject({ name: 'LeaseLost' });
-    expect(await effects(id)).toBe(0);
-  });
-
-  test('fails the task if its statement is refused', async () => {
-    const id = await there.tock.enqueue('refused', 1);
-    const refused = defineConsumer({
-      queue: 'refused',
-      handler: (_, { completeWith }) =>
-        completeWith('insert into public.effects (task) values (null)'),
-    });
-    expect(await there.drain([refused])).toMatchObject({ failed: 1, done: 0 });
-    expect((await there.tock.task(id))?.state).toBe('waiting');
-  });
+  expect(await there.drain([robbed])).toMatchObject({ lost: 1, done: 1 });
+  expect(thrown).toMatchObject({ name: 'LeaseLost' });
+  expect((await there.owner.query('select from public.effects')).rowCount).toBe(0);
 });
 
-test('defineConsumer() refuses invalid options', () => {
-  const handler = () => {};
-  expect(() => defineConsumer({ queue: '', handler })).toThrow(RangeError);
-  expect(() => defineConsumer({ queue: 'q', concurrency: 0, handler })).toThrow('concurrency');
-  expect(() => defineConsumer({ queue: 'q', batch: 1.5, handler })).toThrow('batch');
-  expect(() => defineConsumer({ queue: 'q', lease_seconds: -1, handler })).toThrow('lease_seconds');
+test.each([
+  [{ queue: '' }, 'queue must be the name of a queue'],
+  [{ concurrency: 0 }, 'concurrency'],
+  [{ batch: 1.5 }, 'batch'],
+  [{ lease_seconds: -1 }, 'lease_seconds'],
   // Without this check, each task would use up all its attempts.
-  expect(() => defineConsumer({ queue: 'q', handler: undefined as never })).toThrow(
-    'a function as its handler',
-  );
-  const schema = { parse: (payload: unknown) => payload } as never;
-  expect(() => defineConsumer({ queue: 'q', schema, handler })).toThrow('Standard Schema');
+  [{ handler: undefined }, 'a function as its handler'],
+  [{ schema: { parse: (payload: unknown) => payload } }, 'Standard Schema'],
+])('defineConsumer() refuses %o', (options, message) => {
+  const define = () => defineConsumer({ queue: 'q', handler: () => {}, ...options } as never);
+  expect(define).toThrow(message);
 });

@@ -1,39 +1,37 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { WorkerStopped } from '../../client/index.ts';
 import type { ConsumerHandler } from '../../functions/consumers/context.ts';
 import { defineConsumer } from '../../functions/consumers/define.ts';
-import { drain } from '../../functions/consumers/drain.ts';
-import type { Connect } from '../../functions/database/types.ts';
+import { type DrainOptions, drain } from '../../functions/consumers/drain.ts';
 import { aborted, deferred, payloadTasks } from '../client/service.ts';
 import { sleep } from '../sleep.ts';
-import { type ConsumerService, startConsumerService } from './service.ts';
+import { there, useConsumerService } from './service.ts';
 
-let there: ConsumerService;
-beforeAll(async () => {
-  there = await startConsumerService();
-});
+useConsumerService();
 beforeEach(() => {
   there.errors.length = 0;
 });
 afterEach(() => void vi.useRealTimers());
-afterAll(() => there.database.drop());
 
 /** From here on only the test moves the time, so the time that the database takes for an answer does not count. */
 const stopTime = () => vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
 
-/** The result of a drain. `ms` milliseconds pass after a handler has started. */
-async function afterBegun<T>(
-  begun: Promise<unknown>,
-  ms: number,
-  draining: Promise<T>,
-): Promise<T> {
-  await Promise.race([begun, draining]);
-  await vi.advanceTimersByTimeAsync(ms);
+/**
+ * The result of a drain of 8 seconds. After its handler has started, so much time passes that running tasks are
+ * released, before the drain is over.
+ */
+async function drainedAfterBegun(queue: string, handler: ConsumerHandler, options: DrainOptions) {
+  const { open, opened } = deferred();
+  const own: ConsumerHandler = (task, context) => {
+    open();
+    return handler(task, context);
+  };
+  const consumer = defineConsumer({ queue, batch: 2, handler: own });
+  const draining = there.drain([consumer], { seconds: 8, ...options });
+  await Promise.race([opened, draining]);
+  await vi.advanceTimersByTimeAsync(7400);
   return draining;
 }
-
-/** In a drain of 8 seconds, running tasks are released after this time, before the drain is over. */
-const UNTIL_GIVEN_BACK_MS = 7400;
 
 const none = { done: 0, failed: 0, released: 0, cancelled: 0, lost: 0, again_seconds: null };
 
@@ -58,13 +56,9 @@ test('a drain works until its queues are empty, including tasks that its handler
 test('a claim takes at most a batch, and at most as many tasks as handlers are free', async () => {
   await there.tock.enqueueMany('batches', payloadTasks(9));
   const requests: unknown[] = [];
-  const watching: Connect = (env, use) =>
-    there.connect(env, (query) =>
-      use((text, values = []) => {
-        if (text.includes('tock.claim(')) requests.push(values[2]);
-        return query(text, values);
-      }),
-    );
+  const watching = there.watched((text, values) => {
+    if (text.includes('tock.claim(')) requests.push(values[2]);
+  });
   const running: (() => void)[] = [];
   let most = 0;
   let begun = 0;
@@ -88,10 +82,9 @@ describe('a drain ends when its time is up, and releases tasks that have not end
     over = true;
   });
   const handlers: Record<string, ConsumerHandler> = {
-    'that ends when its signal aborts': (_, { signal }) =>
-      new Promise((_resolve, reject) => {
-        signal.addEventListener('abort', () => reject(signal.reason));
-      }),
+    async 'that ends when its signal aborts'(_, { signal }) {
+      throw await aborted(signal);
+    },
     'that hangs': () => new Promise(() => {}),
     async 'that waits again and again'() {
       while (!over) await sleep(1);
@@ -101,21 +94,17 @@ describe('a drain ends when its time is up, and releases tasks that have not end
   test.for(Object.keys(handlers))('of a handler %s', async (name) => {
     stopTime();
     const queue = name.replaceAll(' ', '-');
-    const { open, opened } = deferred();
-    const ids = await there.tock.enqueueMany(queue, [{ payload: 1 }, { payload: 2 }]);
+    const ids = await there.tock.enqueueMany(queue, payloadTasks(2));
     let signal: AbortSignal | undefined;
     let left = Number.NaN;
     const handler: ConsumerHandler = (task, context) => {
       signal = context.signal;
       left = context.left();
-      open();
       return handlers[name]?.(task, context);
     };
-    const consumer = defineConsumer({ queue, batch: 2, handler });
     const started = performance.now();
     // The handlers never end, so only the drain can stop.
-    const draining = there.drain([consumer], { seconds: 8 });
-    const drained = await afterBegun(opened, UNTIL_GIVEN_BACK_MS, draining);
+    const drained = await drainedAfterBegun(queue, handler, {});
     expect(performance.now() - started).toBeGreaterThan(4000);
     expect(drained).toEqual({ ...none, released: 2, again_seconds: 0 });
     expect(signal?.reason).toBeInstanceOf(WorkerStopped);
@@ -137,29 +126,17 @@ describe('a handler that needs more time than an invocation has fails', () => {
     },
   };
 
-  test.for(Object.keys(handlers))('%s', async (name) => {
+  test.for(Object.entries(handlers))('%s', async ([name, handler]) => {
     stopTime();
     const queue = name.replaceAll(' ', '-');
     const [all, half] = [`${queue}-all`, `${queue}-half`];
     const long = await there.tock.enqueue(all, 1);
     const begun = await there.tock.enqueue(half, 1);
-    const drainOf = (queue: string, enough_seconds: number) => {
-      const { open, opened } = deferred();
-      const handler: ConsumerHandler = (task, context) => {
-        open();
-        return handlers[name]?.(task, context);
-      };
-      const draining = there.drain([defineConsumer({ queue, handler })], {
-        seconds: 8,
-        enough_seconds,
-      });
-      return afterBegun(opened, UNTIL_GIVEN_BACK_MS, draining);
-    };
-    const drained = await drainOf(all, 1);
+    const drained = await drainedAfterBegun(all, handler, { enough_seconds: 1 });
     expect(drained).toMatchObject({ failed: 1, released: 0, lost: 0 });
     const error = { name: 'TimedOut', message: expect.stringContaining('not ended within') };
     expect((await there.tock.task(long))?.runs[0]).toMatchObject({ state: 'failed', error });
-    const less = await drainOf(half, 1000);
+    const less = await drainedAfterBegun(half, handler, { enough_seconds: 1000 });
     expect(less).toMatchObject({ failed: 0, released: 1, lost: 0 });
     expect(await there.tock.task(begun)).toMatchObject({ state: 'ready', attempt: 1 });
   });
@@ -169,31 +146,25 @@ test('a drain that cannot reach the database any more ends in time', async () =>
   stopTime();
   await there.tock.enqueue('stuck', 1);
   const { open, opened } = deferred();
+  let hang = false;
   const handler = () => {
     hang = true;
     open();
   };
-  let hang = false;
-  const draining = drain(
-    (env, use) =>
-      there.connect(env, (query, most) =>
-        use((text, values) => (hang ? new Promise(() => {}) : query(text, values)), most),
-      ),
-    {},
-    [defineConsumer({ queue: 'stuck', handler })],
-    { seconds: 8 },
-  );
-  await afterBegun(opened, 8000, draining);
+  const silent = there.watched(() => (hang ? new Promise(() => {}) : null));
+  const stuck = [defineConsumer({ queue: 'stuck', handler })];
+  const draining = drain(silent, {}, stuck, { seconds: 8 });
+  await Promise.race([opened, draining]);
+  await vi.advanceTimersByTimeAsync(8000);
+  await draining;
   expect(hang).toBe(true);
 });
 
 test('a connection that breaks is replaced, and no task is lost by it', async () => {
   await there.tock.enqueueMany('broken', [{ payload: 1 }, { payload: 2 }]);
-  const handler = async () => {
-    await there.owner.query(
-      "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'tock_edge' and datname = current_database()",
-    );
-  };
+  const kill = `select pg_terminate_backend(pid) from pg_stat_activity
+    where usename = 'tock_edge' and datname = current_database()`;
+  const handler = async () => void (await there.owner.query(kill));
   const superUser = await there.database.connect(there.database.superUrl);
   await superUser.query('grant pg_signal_backend to tock');
   const drained = await there.drain([defineConsumer({ queue: 'broken', handler })]);
@@ -211,17 +182,10 @@ describe('with a limit of statements a drain reserves some for its outcomes', ()
     // The drain's statements cannot complete so many tasks, even with many results in one statement.
     await there.tock.enqueueMany(queue, payloadTasks(2500));
     let requests = 0;
-    const drained = await drain(
-      (env, use) =>
-        there.connect(env, (query) =>
-          use((text, values) => {
-            requests++;
-            return query(text, values);
-          }, most),
-        ),
-      {},
-      [defineConsumer({ queue, ...options, handler: () => sleep(ms * Math.random() + ms / 2) })],
-    );
+    const handler = () => sleep(ms * Math.random() + ms / 2);
+    const consumer = defineConsumer({ queue, ...options, handler });
+    const counting = there.watched(() => requests++, most);
+    const drained = await drain(counting, {}, [consumer]);
     expect(requests).toBeLessThanOrEqual(most);
     expect(drained).toMatchObject({ lost: 0, again_seconds: 0 });
     expect(drained.done).toBeGreaterThan(10);
@@ -230,18 +194,11 @@ describe('with a limit of statements a drain reserves some for its outcomes', ()
 });
 
 test('a drain does not wait for a limit that admits no task soon', async () => {
-  await there.owner.query(
-    `select tock.put_queue('slow', '{"rate_limit": 1, "rate_seconds": 600}')`,
-  );
+  const policy = { rate_limit: 1, rate_seconds: 600 };
+  await there.owner.query("select tock.put_queue('slow', $1)", [policy]);
   await there.tock.enqueueMany('slow', [{ payload: 1 }, { payload: 2 }]);
   let claims = 0;
-  const counting: Connect = (env, use) =>
-    there.connect(env, (query) =>
-      use((text, values) => {
-        if (text.includes('tock.claim(')) claims++;
-        return query(text, values);
-      }),
-    );
+  const counting = there.watched((text) => text.includes('tock.claim(') && claims++);
   const drained = await drain(counting, {}, [defineConsumer({ queue: 'slow', handler: () => {} })]);
   expect(claims).toBeLessThan(5);
   expect(drained.done).toBe(1);

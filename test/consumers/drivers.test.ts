@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, test } from 'vitest';
+import { test } from 'vitest';
 import { defineConsumer } from '../../functions/consumers/define.ts';
 import { drain } from '../../functions/consumers/drain.ts';
 import { connect } from '../../functions/database/connect.ts';
 import { createApp } from '../../functions/http/app.ts';
-import { type DriverDatabase, driverNames, startDriverDatabase } from '../drivers/drivers.ts';
+import { driverNames, made, useDriverDatabase } from '../drivers/drivers.ts';
 import { conditionTimeout } from '../timeout.ts';
 
-let made: DriverDatabase;
-beforeAll(async () => {
-  made = await startDriverDatabase();
-});
-afterAll(() => made.drop());
+useDriverDatabase();
 
 const odd = `-- Whatever can be a parameter; it fails where one is another.
   select 1 / (($1::integer[] = '{1,2}' and $2::jsonb = '{"a": ["$9"]}' and $3::bytea = '\\x0100' and $5::text is null

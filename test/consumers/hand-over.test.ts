@@ -1,22 +1,13 @@
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { beforeAll, expect, test, vi } from 'vitest';
 import { value } from '../sql/verbs.ts';
 import { conditionTimeout } from '../timeout.ts';
-import { type ConsumerWorker, startConsumerWorker } from './served.ts';
+import { there, useConsumerWorker } from './served.ts';
 
-let there: ConsumerWorker;
+useConsumerWorker();
 let key: string;
 beforeAll(async () => {
-  there = await startConsumerWorker();
-  await there.owner.query('create table public.effects (task bigint)');
-  await there.owner.query('grant insert on public.effects to tock_edge');
-  await there.start();
   key = await value(there.owner, "select key from tock.create_key('h', array['enqueue'])");
 });
-beforeEach(() => {
-  there.reports.length = 0;
-  there.onTold(() => {});
-});
-afterAll(() => there?.close());
 
 const timeout = { timeout: conditionTimeout };
 const isHandOver = (text: string) => text.includes('tock.http_enqueue_and_claim(');
@@ -109,16 +100,6 @@ test('tasks claimed by a call whose client has left start all the same', async (
   expect(await there.tock.task((await find())?.id ?? '')).toMatchObject({ lost: 0 });
 });
 
-test('each of many tasks enqueued at the same moment runs once', async () => {
-  await handedOver('quick');
-  there.reports.length = 0;
-  const ids = await Promise.all(
-    Array.from({ length: 8 }, (_, n) => there.tock.enqueue('quick', n)),
-  );
-  for (const id of ids) await vi.waitUntil(isDone(id), timeout);
-  expect([...there.reports].sort()).toEqual(ids.map((id) => `/quick/${id}`).sort());
-});
-
 test('an enqueue that is refused leaves the consumer free', async () => {
   await handedOver('quick');
   const refused = there.tock.enqueue('quick', 1, { priority: 12 });
@@ -156,12 +137,4 @@ test.for([1, 5])('the call claims up to %i tasks, and commits synchronously', as
   expect(JSON.parse(again.body)).toEqual({ ids });
   const left = again.claimed === null ? [] : JSON.parse(again.claimed).tasks;
   expect(left).toHaveLength(2 - Math.min(limit, 2));
-});
-
-test('a call that is rolled back has neither enqueued nor claimed', async () => {
-  await there.owner.query('begin');
-  await there.owner.query(call, [key, 'undone', '{"payload": 1}', null, 1]);
-  await there.owner.query('rollback');
-  expect(await value(there.owner, "select count(*)::int from tock.claim('undone')")).toBe(0);
-  expect((await there.tock.tasks({ queue: 'undone' })).tasks).toEqual([]);
 });

@@ -1,11 +1,14 @@
+import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type pg from 'pg';
-import { vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach } from 'vitest';
 import { createTock, type Tock } from '../../client/index.ts';
 import { bundle } from '../../scripts/bundle.ts';
 import { type Database, freshDatabase } from '../database.ts';
-import { conditionTimeout } from '../timeout.ts';
+import { value } from '../sql/verbs.ts';
 import { startTappedProxy, type TappedProxy } from '../worker/proxy.ts';
 import { type Served, serveBundle } from '../worker/workerd.ts';
 
@@ -27,14 +30,15 @@ export type ConsumerWorker = {
   close(): Promise<void>;
 };
 
-export async function startConsumerWorker(storage?: string): Promise<ConsumerWorker> {
+async function startConsumerWorker(storage?: string): Promise<ConsumerWorker> {
   const [{ code }, database] = await Promise.all([
     bundle('test/consumers/worker.ts'),
     freshDatabase(),
   ]);
   const owner = await database.connect();
-  const { rows } = await owner.query(
-    "select key from tock.create_key(p_name => 'k', p_scopes => array['enqueue', 'claim', 'read', 'admin'])",
+  const key = await value<string>(
+    owner,
+    "select key from tock.create_key('k', '{enqueue,claim,read,admin}')",
   );
   const reports: string[] = [];
   let hear: Parameters<ConsumerWorker['onTold']>[0] = () => {};
@@ -50,7 +54,7 @@ export async function startConsumerWorker(storage?: string): Promise<ConsumerWor
   const fetchOf = (path: string, init?: RequestInit) => fetch(`${served?.url}${path}`, init);
   const tock = createTock({
     url: 'http://tock',
-    key: rows[0].key,
+    key,
     retries: 0,
     fetch: (url, init) => fetchOf(new URL(url).pathname + new URL(url).search, init),
   });
@@ -71,9 +75,6 @@ export async function startConsumerWorker(storage?: string): Promise<ConsumerWor
     },
     async start() {
       served = await serveBundle(code, { DATABASE_URL: tapped.url, LISTENER }, storage);
-      await vi.waitUntil(() => fetchOf('/openapi.json').catch(() => null), {
-        timeout: conditionTimeout,
-      });
     },
     kill,
     scheduled: () => fetchOf('/scheduled'),
@@ -85,4 +86,26 @@ export async function startConsumerWorker(storage?: string): Promise<ConsumerWor
       await database.drop();
     },
   };
+}
+
+/** The Worker of the test file, which useConsumerWorker() starts before its tests. */
+export let there: ConsumerWorker;
+
+/** Its database has a table `public.effects`. With `alarm` it has a Durable Object. */
+export function useConsumerWorker({ alarm = false } = {}): void {
+  const storage = alarm ? mkdtempSync(join(tmpdir(), 'tock-alarm-')) : undefined;
+  beforeAll(async () => {
+    there = await startConsumerWorker(storage);
+    await there.owner.query('create table public.effects (task bigint)');
+    await there.owner.query('grant insert on public.effects to tock_edge');
+    await there.start();
+  });
+  beforeEach(() => {
+    there.reports.length = 0;
+    there.onTold(() => {});
+  });
+  afterAll(async () => {
+    await there?.close();
+    if (storage) rmSync(storage, { recursive: true, force: true });
+  });
 }

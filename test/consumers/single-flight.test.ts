@@ -1,7 +1,9 @@
-import { expect, test, vi } from 'vitest';
-import type { KeepAlive } from '../../functions/consumers/single_flight.ts';
-import { singleFlight } from '../../functions/consumers/single_flight.ts';
+import { afterEach, expect, test, vi } from 'vitest';
+import { type KeepAlive, singleFlight } from '../../functions/consumers/single_flight.ts';
 import { deferred } from '../client/service.ts';
+
+const stopTime = () => vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+afterEach(() => void vi.useRealTimers());
 
 const never = () => new Promise<void>(() => {});
 
@@ -64,66 +66,54 @@ test('if a turn is busy until its time is up, the first waiting wakeup takes ove
 });
 
 test("a wakeup at the end of a turn's time is not lost", async () => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
-  try {
-    const sleep = (ms: number) => vi.advanceTimersByTimeAsync(ms);
-    let brought = 0;
-    let taken = 0;
-    const wake = singleFlight(async () => {
-      taken = brought;
-      // After 15 s the turn starts no more work, and its successor checks each second whether it can begin.
-      if (brought === 1) await new Promise((resolve) => setTimeout(resolve, 15_300));
-    });
-    const [first, heir, late] = [invocation(), invocation(), invocation()];
-    brought = 1;
-    wake(first.hold);
-    await sleep(100);
-    wake(heir.hold);
-    await sleep(14_800);
-    brought = 2;
-    wake(late.hold);
-    await sleep(5000);
-    await Promise.all([first, heir, late].map(({ over }) => over()));
-    expect(taken).toBe(2);
-  } finally {
-    vi.useRealTimers();
-  }
+  stopTime();
+  const sleep = (ms: number) => vi.advanceTimersByTimeAsync(ms);
+  let brought = 0;
+  let taken = 0;
+  const wake = singleFlight(async () => {
+    taken = brought;
+    // After 15 s the turn starts no more work, and its successor checks each second whether it can begin.
+    if (brought === 1) await new Promise((resolve) => setTimeout(resolve, 15_300));
+  });
+  const [first, heir, late] = [invocation(), invocation(), invocation()];
+  brought = 1;
+  wake(first.hold);
+  await sleep(100);
+  wake(heir.hold);
+  await sleep(14_800);
+  brought = 2;
+  wake(late.hold);
+  await sleep(5000);
+  await Promise.all([first, heir, late].map(({ over }) => over()));
+  expect(taken).toBe(2);
 });
 
 test('a killed turn and a killed successor do not block later turns', async () => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
-  try {
-    let works = 0;
-    const wake = singleFlight(() => (works++ === 0 ? never() : Promise.resolve()));
-    wake(invocation().hold);
-    wake(invocation().hold);
-    await null;
-    // A killed invocation loses its timers.
-    vi.clearAllTimers();
-    await vi.advanceTimersByTimeAsync(20_000);
-    expect(works).toBe(1);
-    expect(wake(invocation().hold)).toBe(true);
-    expect(works).toBe(2);
-  } finally {
-    vi.useRealTimers();
-  }
+  stopTime();
+  let works = 0;
+  const wake = singleFlight(() => (works++ === 0 ? never() : Promise.resolve()));
+  wake(invocation().hold);
+  wake(invocation().hold);
+  await null;
+  // A killed invocation loses its timers.
+  vi.clearAllTimers();
+  await vi.advanceTimersByTimeAsync(20_000);
+  expect(works).toBe(1);
+  expect(wake(invocation().hold)).toBe(true);
+  expect(works).toBe(2);
 });
 
 test('turns are at least quiet_ms apart, and the last wakeup gets a turn', async () => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
-  try {
-    const at: number[] = [];
-    const wake = singleFlight(async () => void at.push(performance.now()), { quiet_ms: 100 });
-    const all = Array.from({ length: 5 }, invocation);
-    for (const { hold } of all) {
-      wake(hold);
-      await null;
-    }
-    await vi.advanceTimersByTimeAsync(1000);
-    await Promise.all(all.map(({ over }) => over()));
-    expect(at).toHaveLength(2);
-    expect((at[1] ?? 0) - (at[0] ?? 0)).toBeGreaterThanOrEqual(100);
-  } finally {
-    vi.useRealTimers();
+  stopTime();
+  const at: number[] = [];
+  const wake = singleFlight(async () => void at.push(performance.now()), { quiet_ms: 100 });
+  const all = Array.from({ length: 5 }, invocation);
+  for (const { hold } of all) {
+    wake(hold);
+    await null;
   }
+  await vi.advanceTimersByTimeAsync(1000);
+  await Promise.all(all.map(({ over }) => over()));
+  expect(at).toHaveLength(2);
+  expect((at[1] ?? 0) - (at[0] ?? 0)).toBeGreaterThanOrEqual(100);
 });

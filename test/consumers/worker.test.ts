@@ -1,20 +1,12 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { deferred, expireLeases } from '../client/service.ts';
 import { conditionTimeout } from '../timeout.ts';
-import { type ConsumerWorker, startConsumerWorker } from './served.ts';
+import { there, useConsumerWorker } from './served.ts';
 
-let there: ConsumerWorker;
-beforeAll(async () => {
-  there = await startConsumerWorker();
-  await there.owner.query('create table public.effects (task bigint)');
-  await there.owner.query('grant insert on public.effects to tock_edge');
-  await there.start();
-});
+useConsumerWorker();
 beforeEach(() => {
-  there.reports.length = 0;
   there.proxy.hears = {};
-  there.onTold(() => {});
 });
-afterAll(() => there?.close());
 
 /** A claim of a drain, or that of an enqueue for a free consumer. */
 const isClaim = (text: string) => /tock\.(claim|http_enqueue_and_claim)\(/.test(text);
@@ -23,17 +15,12 @@ const done = (ids: string[]) => async () =>
   (await Promise.all(ids.map(state))).every((taskState) => taskState === 'done');
 
 test('an enqueued task starts at once, and the answer does not wait for its end', async () => {
-  let prepare_segment_drop: (value?: unknown) => void = () => {};
-  there.onTold(
-    () =>
-      new Promise((resolve) => {
-        prepare_segment_drop = resolve;
-      }),
-  );
+  const { open, opened } = deferred();
+  there.onTold(() => opened);
   const id = await there.tock.enqueue('quick', 1);
   await vi.waitUntil(() => there.reports.includes(`/quick/${id}`), conditionTimeout);
   expect(await state(id)).toBe('running');
-  prepare_segment_drop();
+  open();
   await vi.waitUntil(done([id]), conditionTimeout);
 });
 
@@ -117,10 +104,7 @@ describe('a Worker killed after its claim loses no task and repeats no effect', 
         where usename = 'tock_edge' and state <> 'idle' and datname = current_database()`;
       return (await there.owner.query(open)).rowCount === 0;
     }, conditionTimeout);
-    await there.owner.query(
-      "update tock.leases set leased_until = now() - interval '1 s' where closed_at is null",
-    );
-    await there.owner.query('select tock.reap(p_sweep => true)');
+    await expireLeases(there.owner);
     expect((await there.scheduled()).status).toBe(200);
     const { tasks } = await there.tock.tasks({ queue: 'once' });
     const { rows } = await there.owner.query('select task from public.effects');

@@ -167,16 +167,3 @@ test('pg_cron alone promotes, reaps, puts streams to rest, creates segments and 
   await admin.query('delete from cron.job_run_details where jobid = 0');
   await expectInvariants(client);
 });
-
-test('tick runs as often as this pg_cron can', async () => {
-  const runs = `
-    select start_time, extract(epoch from start_time - lag(start_time, 3) over (order by start_time))
-      < 60 as close
-    from cron.job_run_details d join cron.job j using (jobid)
-    where j.jobname = 'tock:tick' and d.status = 'succeeded' order by 1 desc limit 1`;
-  // If pg_cron accepts seconds, four runs lie within a minute. Otherwise the test waits for one run only.
-  const often = await bySeconds();
-  await waitUntil('tick has run', async () =>
-    (await rows(client, runs)).some((row) => row.close || !often),
-  );
-});

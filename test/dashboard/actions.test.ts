@@ -1,18 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { claim, enqueue, fail, leaseOf, numberedTasks, task, value } from '../sql/verbs.ts';
-import { button, confirm, type Dashboard, dashboard, goTo, shows, signIn } from './browser.ts';
+import { button, confirm, goTo, shows, signIn, useDashboard } from './browser.ts';
 
-let made: Dashboard;
-let all: string;
-let read: string;
-
-beforeAll(async () => {
-  made = await dashboard();
-  all = await made.makeKey(['enqueue', 'claim', 'read', 'admin']);
-  read = await made.makeKey(['read']);
-});
-
-afterAll(() => made?.close());
+const made = useDashboard();
 
 test('a wrong key is refused with a message, and a valid one is kept until the tab closes', async () => {
   const page = await made.open(null);
@@ -24,7 +14,7 @@ test('a wrong key is refused with a message, and a valid one is kept until the t
     await button(page, 'Sign in').click();
     await page.getByRole('alert').filter({ hasText: words }).waitFor();
   }
-  await signIn(page, all);
+  await signIn(page, made.all);
   await page.reload();
   await button(page, 'Sign out').waitFor();
   expect(page.url()).not.toContain('tock_');
@@ -41,29 +31,8 @@ test('a page whose key is revoked signs out and says why', async () => {
   await page.getByText('The key is no longer valid').waitFor();
 });
 
-test('a task is enqueued, and a refusal is shown beside its text', async () => {
-  await made.client.query("select tock.put_queue('mail', '{}')");
-  const page = await made.open(all);
-  await goTo(page, 'queues/mail');
-  await button(page, 'Enqueue a task').click();
-  const text = page.getByLabel('Payload, as JSON');
-  await page.getByLabel('Maximum of attempts').fill('many');
-  await button(page, 'Enqueue').last().click();
-  await page.getByRole('alert').filter({ hasText: 'max_attempts' }).waitFor();
-  expect(await value(made.client, 'select count(*)::int from tock.runs')).toBe(0);
-  // This number has more digits than a double.
-  await page.getByLabel('Maximum of attempts').fill('');
-  await text.fill('{"n": 12345678901234567890}');
-  await button(page, 'Enqueue').last().click();
-  await page.getByText('Enqueued:').waitFor();
-  await page.getByRole('dialog').getByRole('link').click();
-  await page.getByRole('heading', { name: /^Task \d+/ }).waitFor();
-  await page.getByText('12345678901234567890').waitFor();
-});
-
 test('a queue is paused, resumed and purged, and other changes appear without a reload', async () => {
-  const page = await made.open(all);
-  await goTo(page, 'queues/shop');
+  const page = await made.at('queues/shop');
   await page.locator('.problem').getByText('There is no queue with this name').waitFor();
   await enqueue(made.client, 'shop', numberedTasks(7));
   await page.reload();
@@ -86,8 +55,7 @@ test('one dead task is rerun, and all dead tasks with one error', async () => {
   const ids = await enqueue(made.client, 'bills', numberedTasks(6, 0, { max_attempts: 1 }));
   const lease = leaseOf(await claim(made.client, 'bills', { limit: 6 }));
   await fail(made.client, lease, { error: { message: 'the bank is closed' } });
-  const page = await made.open(all);
-  await goTo(page, `tasks/${ids[0]}`);
+  const page = await made.at(`tasks/${ids[0]}`);
   await page.getByText('the bank is closed').first().waitFor();
   await button(page, 'Rerun').click();
   await page.getByText('rerun of').waitFor();
@@ -97,6 +65,7 @@ test('one dead task is rerun, and all dead tasks with one error', async () => {
   await button(page, 'Redrive').click();
   await confirm(page, 'Redrive');
   await shows(page, /\d dead tasks of bills are rerun/);
+  await page.getByText('No dead task is left to rerun.').waitFor();
   expect(await claim(made.client, 'bills', { limit: 100 })).toHaveLength(6);
 });
 
@@ -104,8 +73,7 @@ test('a task is cancelled, made due, reprioritized and erased', async () => {
   const [id = ''] = await enqueue(made.client, 'later', [
     { payload: 'secret words', delay_seconds: 3600 },
   ]);
-  const page = await made.open(all);
-  await goTo(page, `tasks/${id}`);
+  const page = await made.at(`tasks/${id}`);
   await page.getByLabel('Priority').selectOption('1');
   await button(page, 'Change').click();
   await shows(page, 'The priority is 1');
@@ -121,39 +89,25 @@ test('a task is cancelled, made due, reprioritized and erased', async () => {
   expect(await task(made.client, id)).toMatchObject({ payload: null });
 });
 
-test('a schedule is run now, paused and resumed; a concurrency key too', async () => {
-  await made.client.query(
-    `select tock.put_schedule('nightly', '{"queue":"nights","cron":"0 3 * * *"}')`,
-  );
-  await enqueue(made.client, 'doors', numberedTasks(2, 0, { concurrency_key: 'front' }));
-  await made.client.query('select tock.promote()');
-  const page = await made.open(all);
-  await goTo(page, 'schedules');
-  await button(page, /Fire now.*nightly/).click();
-  await shows(page, /nightly has fired: task \d+/);
-  expect(await claim(made.client, 'nights')).toHaveLength(1);
-  await button(page, /Pause.*nightly/).click();
-  await shows(page, 'nightly is paused');
-  await button(page, /Resume.*nightly/).click();
-  await shows(page, 'nightly is resumed');
-  await goTo(page, 'concurrency_keys?queue=doors');
-  await page.getByRole('row', { name: 'front' }).getByRole('button', { name: 'Pause' }).click();
-  await page.getByRole('row', { name: 'front' }).getByRole('button', { name: 'Resume' }).waitFor();
-  expect(
-    await value(made.client, "select paused from tock.concurrency_keys('doors', 'front')"),
-  ).toBe(true);
-});
-
 test('a key that may only read sees all data and no action', async () => {
-  const [id] = await enqueue(made.client, 'seen', [{ payload: 'to be seen' }]);
+  const [id] = await enqueue(made.client, 'seen', [
+    { payload: 'to be seen', delay_seconds: 60 },
+    { concurrency_key: 'front' },
+    {},
+  ]);
+  await made.client.query('select tock.promote()');
+  await made.client.query(
+    `select tock.put_schedule('seen', '{"queue": "x", "every_seconds": 60}')`,
+  );
   await made.client.query("select tock.start_bulk_change('untouched', 'cancel')");
-  const page = await made.open(read);
+  const page = await made.open(made.read);
   const pages = [
     'queues/seen',
     'queues/bills',
     `tasks/${id}`,
     'schedules',
-    'concurrency_keys?queue=doors',
+    'schedules/seen',
+    'concurrency_keys?queue=seen',
   ];
   for (const place of [...pages, 'workers', 'pools', 'system', 'tasks', 'bulk_changes']) {
     await goTo(page, place);
@@ -180,7 +134,7 @@ test('a key that may only read sees all data and no action', async () => {
         method: 'POST',
         headers: { authorization: `Bearer ${key}` },
       }).then((answer) => answer.status),
-    [read, id] as const,
+    [made.read, id] as const,
   );
   expect(status).toBe(403);
 });
@@ -193,7 +147,7 @@ test('hostile text in data is shown as text', async () => {
   await made.client.query('select tock.promote()');
   const lease = leaseOf(await claim(made.client, 'x.y', { worker: hostile }));
   await enqueue(made.client, 'x.y', [{ payload: 1, concurrency_key: hostile }]);
-  const page = await made.open(all);
+  const page = await made.open();
   const addresses = [
     'queues/x.y',
     'tasks',
@@ -224,8 +178,7 @@ test('tasks are found by filters, one page after another', async () => {
   const [keyed = ''] = await enqueue(made.client, 'found', [
     { payload: 1, unique_key: 'order-7', tenant: 'b' },
   ]);
-  const page = await made.open(read);
-  await goTo(page, 'tasks');
+  const page = await made.at('tasks', made.read);
   const field = (name: string) => page.getByRole('search').getByLabel(name, { exact: true });
   await field('Queue').fill('found');
   await field('Tenant').fill('acme');
@@ -255,8 +208,7 @@ test('tasks are found by filters, one page after another', async () => {
 });
 
 test('an unreachable server is reported, and the last data stays', async () => {
-  const page = await made.open(read);
-  await goTo(page, 'queues/found');
+  const page = await made.at('queues/found', made.read);
   await page.locator('.tabs').getByText('121', { exact: true }).waitFor();
   await page.context().setOffline(true);
   await page

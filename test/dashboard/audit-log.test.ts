@@ -1,20 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { value } from '../sql/verbs.ts';
-import { conditionTimeout } from '../timeout.ts';
-import { button, type Dashboard, dashboard, goTo } from './browser.ts';
+import { button, goTo, useDashboard } from './browser.ts';
 
-let made: Dashboard;
-let all: string;
+const made = useDashboard();
 
-beforeAll(async () => {
-  made = await dashboard();
-  all = await made.makeKey(['enqueue', 'claim', 'read', 'admin']);
-  await made.client.query('delete from tock.audit_log');
-});
-
-afterAll(() => made?.close());
-
-const waiting = { timeout: conditionTimeout };
+beforeAll(() => made.client.query('delete from tock.audit_log'));
 
 test('the filters of the audit log stay in the address, over a reload and pages', async () => {
   await made.client.query(
@@ -26,44 +16,41 @@ test('the filters of the audit log stay in the address, over a reload and pages'
     made.client,
     "select count(*)::int from tock.audit_log where object = 'audited'",
   );
-  const page = await made.open(all);
-  await goTo(page, 'audit_log');
+  const page = await made.at('audit_log');
   const rows = page.getByRole('table', { name: 'Audit log' }).locator('tbody tr');
   await rows.filter({ hasText: 'other' }).waitFor();
   const field = (name: string) => page.getByRole('search').getByLabel(name);
   await field('Object').fill('audited');
   await field('Verb').fill('put_queue');
   await button(page, 'Search').click();
-  await expect.poll(() => rows.filter({ hasText: 'audited' }).count(), waiting).toBe(50);
+  await expect.poll(() => rows.filter({ hasText: 'audited' }).count()).toBe(50);
   expect(await rows.count()).toBe(50);
   expect(new URL(page.url()).hash).toBe('#/audit_log?verb=put_queue&object=audited');
   await page.reload();
-  await expect.poll(() => rows.filter({ hasText: 'audited' }).count(), waiting).toBe(50);
+  await expect.poll(() => rows.filter({ hasText: 'audited' }).count()).toBe(50);
   expect(await field('Object').inputValue()).toBe('audited');
   await page.getByRole('link', { name: 'Next page' }).click();
-  await expect.poll(() => rows.count(), waiting).toBe((entries ?? 0) - 50);
-  await page.reload();
-  await expect.poll(() => rows.count(), waiting).toBe((entries ?? 0) - 50);
+  await expect.poll(() => rows.count()).toBe((entries ?? 0) - 50);
   await page.getByRole('link', { name: 'First page' }).click();
-  await expect.poll(() => rows.count(), waiting).toBe(50);
+  await expect.poll(() => rows.count()).toBe(50);
   const put = await fetch(`${made.url}/v1/queues/by-key`, {
     method: 'PUT',
-    headers: { authorization: `Bearer ${all}`, 'content-type': 'application/json' },
+    headers: { authorization: `Bearer ${made.all}`, 'content-type': 'application/json' },
     body: '{"max_attempts": 3}',
   });
   expect(put.ok).toBe(true);
   await page.getByRole('link', { name: 'Clear' }).click();
-  await field('Key, as its prefix').fill(all.slice(0, 13));
+  await field('Key, as its prefix').fill(made.all.slice(0, 13));
   await button(page, 'Search').click();
   await rows.filter({ hasText: 'by-key' }).waitFor();
   expect(await rows.filter({ hasText: 'audited' }).count()).toBe(0);
-  expect(new URL(page.url()).hash).toBe(`#/audit_log?key=${all.slice(0, 13)}`);
+  expect(new URL(page.url()).hash).toBe(`#/audit_log?key=${made.all.slice(0, 13)}`);
   await goTo(page, 'audit_log?key=nonsense');
   await page.getByText(/\(422\).*key/).waitFor();
 });
 
 test('a key that may only read is offered neither keys nor the audit log', async () => {
-  const page = await made.open(await made.makeKey(['read']));
+  const page = await made.open(made.read);
   const links = page.getByRole('navigation', { name: 'Pages' }).getByRole('link');
   expect(await links.allInnerTexts()).toEqual([
     'Overview',

@@ -1,24 +1,19 @@
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Dashboard, dashboard, desktop, goTo, phone, violations } from './browser.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { desktop, goTo, phone, useDashboard, violations } from './browser.ts';
 import { addSampleData } from './sample_data.ts';
 
-let made: Dashboard;
-let all: string;
+const made = useDashboard();
 let dead: string;
 
 beforeAll(async () => {
-  made = await dashboard();
   await addSampleData(made.client);
   await made.client.query('select tock.collect_metrics()');
-  all = await made.makeKey(['enqueue', 'claim', 'read', 'admin']);
   const { rows } = await made.client.query(
     "select newest_id from tock.dead_groups('imports', 1, 10)",
   );
   dead = rows[0].newest_id;
 });
-
-afterAll(() => made?.close());
 
 const pagesToOpen = () => [
   '',
@@ -51,7 +46,7 @@ test.each([
   ['light', 'desktop', desktop],
   ['dark', 'phone', phone],
 ] as const)('axe finds no violation on any page: %s, on a %s', async (theme, _, size) => {
-  const page = await made.open(all, { theme, size });
+  const page = await made.open(made.all, { theme, size });
   for (const place of pagesToOpen()) {
     await goTo(page, place);
     expect(await violations(page), place).toEqual([]);
@@ -73,7 +68,7 @@ test.each([
   const [red = 0] = (await ground()).match(/\d+/g)?.map(Number) ?? [];
   expect(red > 128 ? 'light' : 'dark').toBe(theme);
   expect(await violations(page)).toEqual([]);
-  await page.getByLabel('Key', { exact: true }).fill(all);
+  await page.getByLabel('Key', { exact: true }).fill(made.all);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByRole('table', { name: 'Queues' }).waitFor();
   expect(await violations(page)).toEqual([]);

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import type pg from 'pg';
 import { type Browser, chromium, type Page } from 'playwright-core';
-import { expect, onTestFinished, vi } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, vi } from 'vitest';
 import { bundle } from '../../scripts/bundle.ts';
 import { browserPath } from '../../scripts/stack/browser.ts';
 import { type Database, freshDatabase } from '../database.ts';
@@ -20,9 +20,14 @@ export type Dashboard = {
   url: string;
   database: Database;
   client: pg.Client;
+  /** A key with all scopes, and one that may only read. */
+  all: string;
+  read: string;
   makeKey(scopes: string[], more?: { queues?: string[]; tenants?: string[] }): Promise<string>;
-  /** Opens a new tab until the end of the test. With a key it is signed in. */
-  open(key: string | null, look?: Look): Promise<Page>;
+  /** Opens a new tab until the end of the test, signed in with the key, or with `all` if none is given. */
+  open(key?: string | null, look?: Look): Promise<Page>;
+  /** Opens a tab at a place of the dashboard. */
+  at(place: string, key?: string, look?: Look): Promise<Page>;
   /** The errors and warnings of pages since the last call, without refusals. */
   complaints(): string[];
   close(): Promise<void>;
@@ -51,15 +56,10 @@ function listen(page: Page, collected: string[]): void {
   });
 }
 
-export async function dashboard(
-  existing?: Database,
-  bindings: Record<string, string> = {},
-): Promise<Dashboard> {
-  const [{ code }, database, browser] = await Promise.all([
-    bundle(),
-    existing ?? freshDatabase(),
-    launch(),
-  ]);
+type Bindings = Record<string, string>;
+
+async function dashboard(bindings: Bindings, made: Promise<Database>): Promise<Dashboard> {
+  const [{ code }, database, browser] = await Promise.all([bundle(), made, launch()]);
   const served: Served = await serveBundle(code, {
     // Through the pooler a connection is there at once, also on a busy machine.
     DATABASE_URL: database.poolUrl ?? database.edgeUrl,
@@ -74,32 +74,39 @@ export async function dashboard(
     await Promise.all([browser.close(), served.stop()]);
     throw error;
   }
+  const makeKey: Dashboard['makeKey'] = async (scopes, { queues, tenants } = {}) => {
+    const { rows } = await client.query(
+      `select key from tock.create_key(p_name => 'the browser', p_scopes => $1, p_queues => $2, p_tenants => $3)`,
+      [scopes, queues ?? null, tenants ?? null],
+    );
+    return rows[0].key;
+  };
+  const all = await makeKey(['enqueue', 'claim', 'read', 'admin']);
+  const open: Dashboard['open'] = async (key = all, { theme = 'light', size = desktop } = {}) => {
+    const context = await browser.newContext({ viewport: size, colorScheme: theme });
+    // An open page keeps polling, and every renderer takes time from the next test.
+    onTestFinished(() => context.close());
+    const page = await context.newPage();
+    page.setDefaultTimeout(conditionTimeout);
+    listen(page, collected);
+    await page.goto(served.url);
+    if (key) await signIn(page, key);
+    return page;
+  };
   return {
     url: served.url,
     database,
     client,
-    async makeKey(scopes, { queues, tenants } = {}) {
-      const { rows } = await client.query(
-        `select key from tock.create_key(p_name => 'the browser', p_scopes => $1, p_queues => $2, p_tenants => $3)`,
-        [scopes, queues ?? null, tenants ?? null],
-      );
-      return rows[0].key;
-    },
-    async open(key, { theme = 'light', size = desktop } = {}) {
-      const context = await browser.newContext({ viewport: size, colorScheme: theme });
-      // An open page keeps polling, and every renderer takes time from the next test.
-      onTestFinished(() => context.close());
-      const page = await context.newPage();
-      page.setDefaultTimeout(conditionTimeout);
-      listen(page, collected);
-      await page.goto(served.url);
-      if (key) await signIn(page, key);
+    all,
+    read: await makeKey(['read']),
+    makeKey,
+    open,
+    async at(place, key, look) {
+      const page = await open(key, look);
+      await goTo(page, place);
       return page;
     },
-    complaints() {
-      const all = collected.splice(0);
-      return all;
-    },
+    complaints: () => collected.splice(0),
     async close() {
       collected = [];
       await browser.close();
@@ -107,6 +114,19 @@ export async function dashboard(
       await database.drop();
     },
   };
+}
+
+/** The dashboard of a test file, from before its first test until after its last. */
+export function useDashboard(
+  bindings: Bindings = {},
+  database: () => Promise<Database> = freshDatabase,
+): Dashboard {
+  const made = {} as Dashboard;
+  beforeAll(async () => {
+    Object.assign(made, await dashboard(bindings, database()));
+  });
+  afterAll(() => made.close?.());
+  return made;
 }
 
 export async function signIn(page: Page, key: string): Promise<void> {
@@ -162,6 +182,17 @@ export const button = (page: Page, name: string | RegExp) =>
 /** Waits for the notification of an action, which a screen reader reads too. */
 export const shows = (page: Page, text: string | RegExp) =>
   page.getByRole('status').filter({ hasText: text }).first().waitFor();
+
+/** Lets the next call to this route do its work, and loses the answer. */
+export const loseAnswer = (page: Page, route: string) =>
+  page.route(
+    route,
+    async (call) => {
+      await call.fetch();
+      await call.abort();
+    },
+    { times: 1 },
+  );
 
 /** Confirms in the open dialog, after typing the word that it asks for. */
 export async function confirm(page: Page, name: string, word?: string): Promise<void> {

@@ -1,18 +1,10 @@
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { die } from '../sql/features/bulk_changes/bulk_changes.ts';
 import { enqueue, numberedTasks, value } from '../sql/verbs.ts';
-import { button, confirm, type Dashboard, dashboard, goTo, shows, violations } from './browser.ts';
+import { button, confirm, goTo, shows, useDashboard, violations } from './browser.ts';
 
-let made: Dashboard;
-let all: string;
-
-beforeAll(async () => {
-  made = await dashboard();
-  all = await made.makeKey(['enqueue', 'claim', 'read', 'admin']);
-});
-
-afterAll(() => made?.close());
+const made = useDashboard();
 
 const stats = (column: string, queue: string) =>
   value<number>(made.client, `select (${column})::int from tock.queue_stats('${queue}')`);
@@ -24,8 +16,7 @@ const arrive = (page: Page) =>
 test('all that match are cancelled in the background, and the page shows how far it is', async () => {
   await enqueue(made.client, 'many', numberedTasks(30, 0, { tenant: 'acme' }));
   await enqueue(made.client, 'many', numberedTasks(4, 0, { tenant: 'other' }));
-  const page = await made.open(all);
-  await goTo(page, 'tasks?queue=many&state=ready&tenant=acme');
+  const page = await made.at('tasks?queue=many&state=ready&tenant=acme');
   await button(page, 'All that match').click();
   await button(page, 'Cancel all in the background').click();
   await page.getByRole('heading', { name: 'Cancel all ready tasks of many?' }).waitFor();
@@ -46,8 +37,7 @@ test('all that match are cancelled in the background, and the page shows how far
 
 test('a bulk change is stopped on its page, and a list with another filter offers none', async () => {
   await enqueue(made.client, 'raised', numberedTasks(5));
-  const page = await made.open(all);
-  await goTo(page, 'queues/raised');
+  const page = await made.at('queues/raised');
   await button(page, 'All that match').click();
   await button(page, 'Change the priority of all in the background').click();
   await page.getByRole('dialog').getByLabel('Priority').selectOption('1');
@@ -65,8 +55,7 @@ test('a bulk change is stopped on its page, and a list with another filter offer
 
 test('a group of dead tasks is redriven in the background if its box is set', async () => {
   await die(made.client, 'bills', ['timeout', 'timeout', 'no user']);
-  const page = await made.open(all);
-  await goTo(page, 'queues/bills');
+  const page = await made.at('queues/bills');
   const group = page.getByRole('row').filter({ hasText: 'timeout' });
   await group.getByRole('button', { name: 'Redrive' }).click();
   await page.getByLabel(/^In the background/).check();
@@ -76,18 +65,4 @@ test('a group of dead tasks is redriven in the background if its box is set', as
   await made.client.query('select tock.run_bulk_changes()');
   await row(page, 'bills').getByText('done').waitFor();
   expect(await stats('ready', 'bills')).toBe(2);
-});
-
-test('a key that reads sees no action, and one for a tenant not even the page', async () => {
-  await made.client.query("select tock.start_bulk_change('read', 'cancel')");
-  const page = await made.open(await made.makeKey(['read']));
-  await goTo(page, 'bulk_changes');
-  await row(page, 'read').getByText('running').waitFor();
-  expect(await page.locator('main table').getByRole('button').count()).toBe(0);
-  const tenant = await made.makeKey(['read', 'enqueue'], { tenants: ['acme'] });
-  const other = await made.open(tenant);
-  await goTo(other, 'tasks?queue=many&state=ready');
-  const offered = await other.getByRole('navigation').getByRole('link').allInnerTexts();
-  expect(offered).not.toContain('Bulk changes');
-  expect(made.complaints()).toEqual([]);
 });

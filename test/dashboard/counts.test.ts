@@ -1,19 +1,11 @@
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { claim, complete, enqueue, fail, leaseOf, numberedTasks, rows } from '../sql/verbs.ts';
-import { conditionTimeout } from '../timeout.ts';
-import { type Dashboard, dashboard, goTo } from './browser.ts';
+import { useDashboard } from './browser.ts';
 
-let made: Dashboard;
-let all: string;
+const made = useDashboard();
 
-beforeAll(async () => {
-  made = await dashboard();
-  all = await made.makeKey(['enqueue', 'claim', 'read', 'admin']);
-  await made.client.query(`select tock.put_queue('shop', '{"max_attempts": 1}')`);
-});
-
-afterAll(() => made?.close());
+beforeAll(() => made.client.query(`select tock.put_queue('shop', '{"max_attempts": 1}')`));
 
 const states = ['ready', 'running', 'waiting', 'dead'] as const;
 type Counts = Record<(typeof states)[number], number>;
@@ -36,13 +28,10 @@ async function load(stopped: () => boolean): Promise<void> {
   await Promise.all([one(), one(), one()]);
 }
 
-const ofStats = async () =>
-  (
-    await rows<Counts>(
-      made.client,
-      `select ready::int, running::int, waiting::int, dead::int from tock.queue_stats('shop')`,
-    )
-  )[0];
+const ofStats = async () => {
+  const stats = 'select ready::int, running::int, waiting::int, dead::int from';
+  return (await rows<Counts>(made.client, `${stats} tock.queue_stats('shop')`))[0];
+};
 
 /** What the lists have: all pages of each state. */
 async function ofLists(): Promise<Counts> {
@@ -74,8 +63,7 @@ const numbersIn = async (page: Page, selector: string, names: readonly string[])
 };
 
 test('the counts of each page are those of queue_stats and of the lists, between bursts of load', async () => {
-  const [overview, queue] = [await made.open(all), await made.open(all)];
-  await goTo(queue, 'queues/shop');
+  const [overview, queue] = [await made.open(), await made.at('queues/shop')];
   for (let burst = 0; burst < 3; burst++) {
     let stopped = false;
     const loading = load(() => stopped);
@@ -86,10 +74,9 @@ test('the counts of each page are those of queue_stats and of the lists, between
     await loading;
     const stats = await ofStats();
     expect(await ofLists()).toEqual(stats);
-    const waiting = { timeout: conditionTimeout };
     const tabs = 'nav[aria-label="Tasks by state"] a';
-    await expect.poll(() => numbersIn(queue, tabs, states), waiting).toEqual(stats);
-    await expect.poll(() => numbersIn(overview, '.tiles div', states), waiting).toEqual(stats);
+    await expect.poll(() => numbersIn(queue, tabs, states)).toEqual(stats);
+    await expect.poll(() => numbersIn(overview, '.tiles div', states)).toEqual(stats);
     const row = overview.getByRole('row', { name: /shop/ });
     for (const state of states) {
       const cell = row.locator(`[data-name=${state[0]?.toUpperCase()}${state.slice(1)}]`);

@@ -1,21 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { checkout } from '../../scripts/stack/paths.ts';
 import { execute } from '../cli/tock.ts';
-import { conditionTimeout } from '../timeout.ts';
-import { type Dashboard, dashboard, goTo } from './browser.ts';
+import { useDashboard } from './browser.ts';
 
-let made: Dashboard;
-let all: string;
-
-beforeAll(async () => {
-  made = await dashboard();
-  all = await made.makeKey(['enqueue', 'claim', 'read', 'admin']);
-  await made.client.query('delete from tock.audit_log');
-});
-
-afterAll(() => made?.close());
-
-const waiting = { timeout: conditionTimeout };
+const made = useDashboard();
 
 test.each([
   ['', 'Queues', 'Overview'],
@@ -31,17 +19,21 @@ test.each([
   if (/^(concurrency|bulk_changes)/.test(place))
     await made.client.query("select tock.put_queue('mail', '{}')");
   if (place === 'audit_log') await made.client.query('delete from tock.audit_log');
-  const page = await made.open(all);
-  await goTo(page, place);
+  if (place === 'keys') {
+    const others = "delete from tock.keys where hash <> sha256(convert_to($1, 'UTF8'))";
+    await made.client.query('delete from tock.key_uses');
+    await made.client.query(others, [made.all]);
+  }
+  const page = await made.at(place);
   await page.getByRole('heading', { name: title, exact: true, level: 1 }).waitFor();
   const command = await page.locator('main .empty code').first().innerText();
   const rows = page.getByRole('table', { name: table }).locator('tbody tr');
   const before = await rows.count();
   expect(before).toBe(place === 'keys' ? 1 : 0);
   const shell = `tock() { node '${checkout}/cli/main.ts' "$@"; }\n${command}`;
-  const env = { TOCK_URL: made.url, TOCK_KEY: all };
+  const env = { TOCK_URL: made.url, TOCK_KEY: made.all };
   expect(await execute(['sh', '-c', shell], { env })).toMatchObject({ code: 0 });
   await made.client.query('select tock.tick(), tock.promote(), tock.collect_metrics()');
   await page.reload();
-  await expect.poll(() => rows.count(), waiting).toBe(before + 1);
+  await expect.poll(() => rows.count()).toBe(before + 1);
 });

@@ -1,20 +1,9 @@
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { claim, complete, enqueue, fail, leaseOf, numberedTasks, task } from '../sql/verbs.ts';
-import { conditionTimeout } from '../timeout.ts';
-import {
-  button,
-  confirm,
-  type Dashboard,
-  dashboard,
-  goTo,
-  phone,
-  shows,
-  violations,
-} from './browser.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { claim, complete, enqueue, fail, leaseOf, numberedTasks } from '../sql/verbs.ts';
+import { goTo, useDashboard, violations } from './browser.ts';
 
-let made: Dashboard;
-let all: string;
+const made = useDashboard();
 /** A batch of 2,000 with a callback, and a task that waits for one other. */
 let large: string;
 let small: string;
@@ -25,8 +14,6 @@ async function group(queue: string, parts: number, options: object = {}): Promis
 }
 
 beforeAll(async () => {
-  made = await dashboard();
-  all = await made.makeKey(['enqueue', 'claim', 'read', 'admin']);
   large = await group('books', 2000);
   small = await group('mails', 1);
   const dead = leaseOf(await claim(made.client, 'books', { limit: 3 }));
@@ -34,14 +21,11 @@ beforeAll(async () => {
   await complete(made.client, leaseOf(await claim(made.client, 'books', { limit: 1372 })));
 });
 
-afterAll(() => made?.close());
-
-const waiting = { timeout: conditionTimeout };
 const rowOf = (page: Page, id: string) =>
   page.getByRole('table', { name: 'Tasks' }).locator('tbody tr').filter({ hasText: id });
 
 test('the groups of all queues are listed with how far they are, in one request', async () => {
-  const page = await made.open(all);
+  const page = await made.open();
   const requests: string[] = [];
   page.on('request', (request) => {
     const { pathname } = new URL(request.url());
@@ -56,29 +40,26 @@ test('the groups of all queues are listed with how far they are, in one request'
   await rowOf(page, small).getByText('0 of 1 done', { exact: true }).waitFor();
   expect(requests).toEqual(['/v1/tasks']);
   // The bar is 1,372 and 3 of 2,000 wide.
-  const widths = await row
-    .locator('.progress span')
-    .evaluateAll((spans) =>
-      spans.map((span) => `${span.className} ${(span as HTMLElement).style.width}`),
-    );
+  const bars = row.locator('.progress span');
+  const widths = await bars.evaluateAll((spans) =>
+    spans.map((span) => `${span.className} ${(span as HTMLElement).style.width}`),
+  );
   expect(widths).toEqual(['done 68.6%', 'dead 0.15%', 'ready 31.25%']);
   expect(await violations(page)).toEqual([]);
   expect(made.complaints()).toEqual([]);
 });
 
 test('the list of a queue shows the same, and only where tasks wait for others', async () => {
-  const page = await made.open(all);
-  await goTo(page, 'queues/books?state=waiting&waiting_for=dependency');
+  const page = await made.at('queues/books?state=waiting&waiting_for=dependency');
   await rowOf(page, large).getByText('1,372 of 2,000 done, 3 dead').waitFor();
   await goTo(page, 'queues/books?state=waiting');
   await rowOf(page, large).waitFor();
   const shown = rowOf(page, large).getByText('of 2,000 done');
-  await expect.poll(() => shown.count(), waiting).toBe(0);
+  await expect.poll(() => shown.count()).toBe(0);
 });
 
 test('the page of a group of which nothing runs leads to the queue of its parents', async () => {
-  const page = await made.open(all);
-  await goTo(page, `tasks/${large}`);
+  const page = await made.at(`tasks/${large}`);
   await page.getByRole('table', { name: 'Parents: ready' }).waitFor();
   const hint = page.getByText(/^Task \d+ is of the queue books, which says why/);
   await hint.getByRole('link', { name: 'books' }).click();
@@ -87,8 +68,7 @@ test('the page of a group of which nothing runs leads to the queue of its parent
 
 test('a group goes on without a reload, and one that is done leaves the list', async () => {
   const id = await group('moving', 2);
-  const page = await made.open(all);
-  await goTo(page, 'groups?queue=moving');
+  const page = await made.at('groups?queue=moving');
   await rowOf(page, id).getByText('0 of 2 done').waitFor();
   await complete(made.client, leaseOf(await claim(made.client, 'moving')));
   await rowOf(page, id).getByText('1 of 2 done').waitFor();
@@ -96,22 +76,8 @@ test('a group goes on without a reload, and one that is done leaves the list', a
   await page.getByText('No task waits for others here.').waitFor();
 });
 
-test('a group is cancelled from its list, and its parents go on', async () => {
-  const id = await group('stopped', 2);
-  const page = await made.open(all);
-  await goTo(page, 'groups');
-  await page.getByRole('search').getByLabel('Queue').fill('stopped');
-  await button(page, 'Search').click();
-  await page.getByRole('checkbox', { name: `Select task ${id}` }).check();
-  await button(page, 'Cancel 1').click();
-  await confirm(page, 'Cancel them');
-  await shows(page, '1 task is cancelled');
-  expect(await task(made.client, id)).toMatchObject({ state: 'cancelled' });
-  expect(await claim(made.client, 'stopped', { limit: 9 })).toHaveLength(2);
-});
-
 test('of groups beyond the bound of a call the number of their parents is shown', async () => {
-  const page = await made.open(all);
+  const page = await made.open();
   await page.route('**/v1/tasks?*', async (route) => {
     const answer = await route.fetch();
     const body = (await answer.json()) as { tasks: { id: string; parent_counts: unknown }[] };
@@ -121,15 +87,4 @@ test('of groups beyond the bound of a call the number of their parents is shown'
   await goTo(page, 'groups');
   await rowOf(page, large).getByText('2,000, not counted').waitFor();
   await rowOf(page, small).getByText('0 of 1 done').waitFor();
-});
-
-test('a key for a queue sees its groups, and on a phone each is a block', async () => {
-  const key = await made.makeKey(['read'], { queues: ['books'] });
-  const page = await made.open(key, { size: phone });
-  await goTo(page, 'groups');
-  await rowOf(page, large).getByText('1,372 of 2,000 done, 3 dead').waitFor();
-  expect(await rowOf(page, small).count()).toBe(0);
-  const tooWide = () => page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
-  expect(await tooWide()).toBe(false);
-  expect(await violations(page)).toEqual([]);
 });

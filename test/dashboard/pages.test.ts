@@ -1,22 +1,17 @@
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Dashboard, dashboard, goTo } from './browser.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { useDashboard } from './browser.ts';
 import { addSampleData } from './sample_data.ts';
 
-let made: Dashboard;
-let all: string;
+const made = useDashboard();
 
 beforeAll(async () => {
-  made = await dashboard();
   await addSampleData(made.client);
   await made.client.query('select tock.collect_metrics()');
-  all = await made.makeKey(['enqueue', 'claim', 'read', 'admin']);
 });
 
-afterAll(() => made?.close());
-
 test('the keyboard alone reaches all pages and controls dialogs', async () => {
-  const page = await made.open(all);
+  const page = await made.open();
   const focus = () => page.evaluate(() => document.activeElement?.textContent?.trim());
   await page.reload();
   await page.getByRole('table', { name: 'Queues' }).waitFor();
@@ -47,8 +42,7 @@ test('the keyboard alone reaches all pages and controls dialogs', async () => {
 });
 
 test('a chart has a table for screen readers, and a time has its instant', async () => {
-  const page = await made.open(all);
-  await goTo(page, 'queues/emails');
+  const page = await made.at('queues/emails');
   const chart = page.getByRole('figure', { name: 'Tasks per second' });
   await chart.getByText('As a table').click();
   const table = chart.getByRole('table');

@@ -31,6 +31,7 @@ export async function addSampleData(client: Client): Promise<void> {
   await claim('emails', 6, 'mailer-1', 300);
 
   await enqueue('images', many(340));
+  await enqueue('albums', [...many(3), { depends_on: ['*'], on_parent_failure: 'wait' }]);
   await sql(`select tock.put_queue('reports', '{"paused": true}')`);
   await enqueue('reports', many(25, { priority: 2 }));
 

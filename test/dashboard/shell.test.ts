@@ -1,25 +1,14 @@
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { enqueue, numberedTasks } from '../sql/verbs.ts';
-import { conditionTimeout } from '../timeout.ts';
-import { button, type Dashboard, dashboard, goTo, signIn, violations } from './browser.ts';
+import { button, goTo, signIn, useDashboard, violations } from './browser.ts';
 
-let made: Dashboard;
-let all: string;
-
-beforeAll(async () => {
-  made = await dashboard();
-  all = await made.makeKey(['enqueue', 'claim', 'read', 'admin']);
-});
-
-afterAll(() => made?.close());
+const made = useDashboard();
 
 const heading = (page: Page, name: string) =>
   page.getByRole('heading', { name, exact: true, level: 1 }).waitFor();
 const placeOf = (page: Page) => new URL(page.url()).hash || '#/';
 const palette = (page: Page) => page.getByRole('dialog', { name: 'Go to' });
-const waiting = { timeout: conditionTimeout };
-
 /** Text of the focused element. */
 const focus = (page: Page) =>
   page.evaluate(() => {
@@ -28,27 +17,19 @@ const focus = (page: Page) =>
   });
 
 test('each letter after g goes to its page', async () => {
-  const page = await made.open(all);
-  for (const [letter, name] of [
-    ['t', 'Tasks'],
-    ['g', 'Groups'],
-    ['w', 'Workers'],
-    ['s', 'Schedules'],
-    ['c', 'Concurrency keys'],
-    ['p', 'Pools'],
-    ['y', 'System'],
-    ['k', 'Keys'],
-    ['a', 'Audit log'],
-    ['o', 'Overview'],
-  ] as const) {
+  const page = await made.open();
+  const pages = `t Tasks, g Groups, w Workers, s Schedules, c Concurrency keys, p Pools, y System, k Keys, a Audit log,
+    o Overview`;
+  for (const entry of pages.split(/,\s+/)) {
+    const [letter = '', name] = [entry[0], entry.slice(2)];
     // The second key must come within 1.5 s, which a busy machine may miss.
     const pressed = async () => {
       await page.keyboard.press('g');
       await page.keyboard.press(letter);
       return page.getByRole('heading', { name, exact: true, level: 1 }).count();
     };
-    await expect.poll(pressed, waiting).toBe(1);
-    await expect.poll(() => focus(page), waiting).toBe(name);
+    await expect.poll(pressed).toBe(1);
+    await expect.poll(() => focus(page)).toBe(name);
   }
   await page.keyboard.press('g');
   await page.keyboard.press('z');
@@ -58,22 +39,16 @@ test('each letter after g goes to its page', async () => {
 
 test('j and k move between rows with visible focus, x selects and Enter opens', async () => {
   const ids = await enqueue(made.client, 'rows', numberedTasks(3));
-  const page = await made.open(all);
-  await goTo(page, 'queues/rows');
+  const page = await made.at('queues/rows');
   const boxes = page.getByRole('checkbox', { name: /^Select task/ });
-  await expect.poll(() => boxes.count(), waiting).toBe(3);
+  await expect.poll(() => boxes.count()).toBe(3);
   const rowOf = (n: number) => page.locator('main .scroll').first().locator('tbody tr').nth(n);
   const focused = (n: number) =>
     rowOf(n).evaluate(
       (row) => row.matches(':focus-visible') && getComputedStyle(row).outlineStyle === 'solid',
     );
-  for (const [key, n] of [
-    ['j', 0],
-    ['j', 1],
-    ['j', 2],
-    ['j', 2],
-    ['k', 1],
-  ] as const) {
+  for (const move of ['j0', 'j1', 'j2', 'j2', 'k1']) {
+    const [key = '', n] = [move[0], Number(move[1])];
     await page.keyboard.press(key);
     expect(await focused(n), `${key} to ${n}`).toBe(true);
   }
@@ -90,7 +65,7 @@ test('j and k move between rows with visible focus, x selects and Enter opens', 
 });
 
 test('/ focuses the search of a page, and opens the palette on a page without one', async () => {
-  const page = await made.open(all);
+  const page = await made.open();
   await page.getByLabel('Filter by name').waitFor();
   await page.keyboard.press('/');
   await page.keyboard.type('rows/j');
@@ -112,7 +87,7 @@ test('/ focuses the search of a page, and opens the palette on a page without on
 });
 
 test('no key works while typing, with a modifier or in a dialog', async () => {
-  const page = await made.open(all);
+  const page = await made.open();
   const typed = '?gtjkx/';
   for (const [place, label] of [
     ['', 'Filter by name'],
@@ -146,7 +121,7 @@ test('no key works while typing, with a modifier or in a dialog', async () => {
 });
 
 test('? lists the keys, Escape closes it, and a switch turns single keys off', async () => {
-  const page = await made.open(all);
+  const page = await made.open();
   await heading(page, 'Overview');
   await page.keyboard.press('?');
   const help = page.getByRole('dialog', { name: 'Keyboard shortcuts' });
@@ -174,7 +149,7 @@ test('? lists the keys, Escape closes it, and a switch turns single keys off', a
 });
 
 test('a removed dialog whose "close" comes late does not close the one that is open by then', async () => {
-  const page = await made.open(all);
+  const page = await made.open();
   const help = page.getByRole('dialog', { name: 'Keyboard shortcuts' });
   await page.keyboard.press('?');
   const removed = await help.elementHandle();
@@ -190,7 +165,7 @@ test('a removed dialog whose "close" comes late does not close the one that is o
 });
 
 test('after Escape the next key works at once, also if the browser says late that the dialog was closed', async () => {
-  const page = await made.open(all);
+  const page = await made.open();
   await page.evaluate(() => {
     const late = (event: Event) => event.stopImmediatePropagation();
     addEventListener('close', late, { capture: true });
@@ -215,7 +190,7 @@ test('a key that comes as soon as the page is there works', async () => {
       dispatchEvent(new KeyboardEvent('keydown', { key: 'k', ctrlKey: true }));
     }).observe(document, { subtree: true, childList: true });
   });
-  await signIn(page, all);
+  await signIn(page, made.all);
   await palette(page).getByRole('combobox').waitFor();
 });
 
@@ -224,7 +199,7 @@ test('the palette goes everywhere by keyboard alone', async () => {
   await made.client.query(
     `select tock.put_schedule('sunday', '{"queue": "aim", "cron": "0 9 * * 0"}')`,
   );
-  const page = await made.open(all);
+  const page = await made.open();
   const open = async (text: string) => {
     await page.keyboard.press('Control+k');
     await palette(page).getByRole('combobox').waitFor();
@@ -268,13 +243,13 @@ test('the palette goes everywhere by keyboard alone', async () => {
   await page.keyboard.press('Enter');
   await page.keyboard.press('Escape');
   // A closed dialog has no role any more, but it is unmounted a moment later, and only then the focus is back.
-  await expect.poll(() => focus(page), waiting).toBe('Schedule sunday');
+  await expect.poll(() => focus(page)).toBe('Schedule sunday');
 
   await button(page, /^Go to …/).focus();
   await page.keyboard.press('Enter');
   await palette(page).waitFor();
   await page.keyboard.press('Escape');
-  await expect.poll(() => focus(page), waiting).toMatch(/^Go to …/);
+  await expect.poll(() => focus(page)).toMatch(/^Go to …/);
   await choose('sign', 'Sign out');
   await page.getByLabel('Key', { exact: true }).waitFor();
   expect(made.complaints()).toEqual([]);
@@ -283,7 +258,7 @@ test('the palette goes everywhere by keyboard alone', async () => {
 test.each(['light', 'dark'] as const)(
   'axe finds no violation with the palette or the keys open: %s',
   async (theme) => {
-    const page = await made.open(all, { theme });
+    const page = await made.open(made.all, { theme });
     await page.keyboard.press('Control+k');
     await palette(page)
       .getByRole('option', { name: /^rows queue/ })
@@ -300,7 +275,7 @@ test.each(['light', 'dark'] as const)(
 );
 
 test('nothing moves for users who want less motion', async () => {
-  const page = await made.open(all);
+  const page = await made.open();
   const longest = () =>
     page.evaluate(() =>
       Math.max(

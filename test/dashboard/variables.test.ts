@@ -1,23 +1,13 @@
 import { createServer, request } from 'node:http';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { claim, enqueue, fail, leaseOf } from '../sql/verbs.ts';
-import { conditionTimeout } from '../timeout.ts';
-import { button, type Dashboard, dashboard, goTo, signIn } from './browser.ts';
+import { button, goTo, signIn, useDashboard } from './browser.ts';
 
-let made: Dashboard;
-let read: string;
-
-beforeAll(async () => {
-  const other = { name: 'staging', url: 'http://127.0.0.1:1/tock/' };
-  made = await dashboard(undefined, {
-    TOCK_NAME: 'production',
-    TOCK_INSTALLATIONS: JSON.stringify([other]),
-    TOCK_HIDDEN_FIELDS: 'card, token',
-  });
-  read = await made.makeKey(['read']);
+const made = useDashboard({
+  TOCK_NAME: 'production',
+  TOCK_INSTALLATIONS: '[{ "name": "staging", "url": "http://127.0.0.1:1/tock/" }]',
+  TOCK_HIDDEN_FIELDS: 'card, token',
 });
-
-afterAll(() => made?.close());
 
 const payload = { to: 'ann', card: '4111 "2222', more: [{ token: { a: 'secret-a' } }], shown: 1 };
 
@@ -25,8 +15,7 @@ test('the fields of TOCK_HIDDEN_FIELDS are hidden in lists, payloads and errors'
   const [id = ''] = await enqueue(made.client, 'cards', [{ payload, max_attempts: 1 }]);
   const error = { message: 'declined', token: 'secret-b' };
   await fail(made.client, leaseOf(await claim(made.client, 'cards')), { error });
-  const page = await made.open(read);
-  await goTo(page, 'queues/cards?state=dead');
+  const page = await made.at('queues/cards?state=dead', made.read);
   const row = page.getByRole('row').filter({ hasText: id });
   await row.getByText('"to": "ann"').waitFor();
   await row.getByText('(hidden)').waitFor();
@@ -51,16 +40,15 @@ test('the fields of TOCK_HIDDEN_FIELDS are hidden in lists, payloads and errors'
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
   await button(page, 'Copy').last().click();
   await expect
-    .poll(() => page.evaluate(() => navigator.clipboard.readText()), { timeout: conditionTimeout })
+    .poll(() => page.evaluate(() => navigator.clipboard.readText()))
     .toContain('(hidden)');
 });
 
 test('another installation is one choice away, on the same page', async () => {
-  const page = await made.open(read);
-  await goTo(page, 'workers');
+  const page = await made.at('workers', made.read);
   const list = page.getByLabel('Installation', { exact: true });
   await expect
-    .poll(() => list.locator('option').allTextContents(), { timeout: conditionTimeout })
+    .poll(() => list.locator('option').allTextContents())
     .toEqual(['production', 'staging']);
   await page.route('http://127.0.0.1:1/**', (route) => route.fulfill({ body: 'staging' }));
   await list.selectOption('staging');
@@ -87,7 +75,7 @@ test('the page works below a path of another site', async () => {
   const { port } = proxy.address() as { port: number };
   const page = await made.open(null);
   await page.goto(`http://127.0.0.1:${port}/ops/tock/`);
-  await signIn(page, read);
+  await signIn(page, made.read);
   await goTo(page, 'system');
   await page.getByRole('row').filter({ hasText: 'promote' }).first().waitFor();
 });

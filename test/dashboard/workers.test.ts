@@ -1,10 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { claim, complete, enqueue, leaseOf, numberedTasks, task } from '../sql/verbs.ts';
-import { conditionTimeout } from '../timeout.ts';
-import { button, confirm, type Dashboard, dashboard, goTo, phone, shows } from './browser.ts';
+import { button, confirm, goTo, shows, useDashboard } from './browser.ts';
 
-let made: Dashboard;
-let all: string;
+const made = useDashboard();
 
 type Lease = {
   worker: string | null;
@@ -15,8 +13,6 @@ type Lease = {
 };
 
 beforeAll(async () => {
-  made = await dashboard();
-  all = await made.makeKey(['enqueue', 'claim', 'read', 'admin']);
   await enqueue(made.client, 'mail', numberedTasks(30));
   await enqueue(made.client, 'images', numberedTasks(10));
   for (const [queue, worker, limit] of [
@@ -33,19 +29,16 @@ beforeAll(async () => {
   );
 });
 
-afterAll(() => made?.close());
-
 const openLeases = async (query = ''): Promise<Lease[]> => {
-  const headers = { authorization: `Bearer ${all}` };
+  const headers = { authorization: `Bearer ${made.all}` };
   const answer = await fetch(`${made.url}/v1/leases?limit=1000${query}`, { headers });
   return ((await answer.json()) as { leases: Lease[] }).leases;
 };
 
 test('the workers are the groups of the open leases', async () => {
-  const page = await made.open(all);
-  await goTo(page, 'workers');
+  const page = await made.at('workers');
   const rows = page.getByRole('table', { name: 'Workers' }).locator('tbody tr');
-  await expect.poll(() => rows.count(), { timeout: conditionTimeout }).toBe(4);
+  await expect.poll(() => rows.count()).toBe(4);
   const shown = await rows.evaluateAll((trs) =>
     trs.map((tr) => [...tr.querySelectorAll('th, td')].map((cell) => cell.textContent ?? '')),
   );
@@ -59,17 +52,13 @@ test('the workers are the groups of the open leases', async () => {
     expect(own.some(({ late }) => late)).toBe(deadline?.includes('overdue'));
   }
   // The one with an overdue lease is first.
-  expect(shown.map(([worker]) => worker)[0]).toBe('cy');
-  expect(new Set(shown.map(([worker]) => worker))).toEqual(
-    new Set(['ann', 'ben', 'cy', '(no name)']),
-  );
+  expect(shown[0]?.[0]).toBe('cy');
 });
 
 test('a worker that has ended its tasks is listed as idle', async () => {
   const claimed = await claim(made.client, 'images', { worker: 'dan', limit: 1 });
   await complete(made.client, leaseOf(claimed));
-  const page = await made.open(all);
-  await goTo(page, 'workers');
+  const page = await made.at('workers');
   const rows = page.getByRole('table', { name: 'Activity of the last hour' }).locator('tbody tr');
   await rows.filter({ hasText: 'dan' }).getByText('idle').waitFor();
   await rows.filter({ hasText: 'ben' }).getByText('running').waitFor();
@@ -77,16 +66,15 @@ test('a worker that has ended its tasks is listed as idle', async () => {
 });
 
 test('a worker opens to its leases and tasks, and a task of it is cancelled', async () => {
-  const page = await made.open(all);
-  await goTo(page, 'workers');
+  const page = await made.at('workers');
   await page.getByRole('row', { name: /^ben/ }).getByRole('link', { name: 'ben' }).first().click();
   await page.getByRole('heading', { name: 'Worker ben' }).waitFor();
   expect(await page.title()).toBe('Worker ben · Tock');
   const leases = page.getByRole('table', { name: 'Leases' }).locator('tbody tr');
   const own = await openLeases('&worker=ben');
-  await expect.poll(() => leases.count(), { timeout: conditionTimeout }).toBe(own.length);
+  await expect.poll(() => leases.count()).toBe(own.length);
   const tasks = page.getByRole('table', { name: 'Tasks' }).locator('tbody tr');
-  await expect.poll(() => tasks.count(), { timeout: conditionTimeout }).toBe(4);
+  await expect.poll(() => tasks.count()).toBe(4);
   const id = own[0]?.tasks[0] ?? '';
   await tasks.filter({ hasText: id }).getByRole('link', { name: id }).click();
   await page.getByRole('heading', { name: `Task ${id}` }).waitFor();
@@ -97,27 +85,22 @@ test('a worker opens to its leases and tasks, and a task of it is cancelled', as
 });
 
 test('filters stay in the address, and links to the former page of leases still work', async () => {
-  const page = await made.open(all);
-  await goTo(page, 'leases?queue=images');
+  const page = await made.at('leases?queue=images');
   await page.getByRole('heading', { name: 'Workers of images' }).waitFor();
   await page.getByRole('link', { name: 'Workers', exact: true }).waitFor();
   const rows = page.getByRole('table', { name: 'Leases' }).locator('tbody tr');
   const ofImages = await openLeases('&queue=images');
-  await expect.poll(() => rows.count(), { timeout: conditionTimeout }).toBe(ofImages.length);
+  await expect.poll(() => rows.count()).toBe(ofImages.length);
   await page.getByRole('search').getByLabel('Worker').fill('ann');
   await button(page, 'Search').click();
   await page.getByRole('heading', { name: 'Worker ann of images' }).waitFor();
-  await page.reload();
-  await page.getByRole('heading', { name: 'Worker ann of images' }).waitFor();
   expect(new URL(page.url()).hash).toBe('#/workers?queue=images&worker=ann');
   const ofBoth = await openLeases('&queue=images&worker=ann');
-  await expect.poll(() => rows.count(), { timeout: conditionTimeout }).toBe(ofBoth.length);
-  await goTo(page, 'workers?worker=nobody');
-  await page.getByText('No worker holds a lease that matches').waitFor();
+  await expect.poll(() => rows.count()).toBe(ofBoth.length);
 });
 
 test('of more than 2,000 leases the page says that it read only these', async () => {
-  const page = await made.open(all);
+  const page = await made.open();
   const [sample] = await openLeases();
   const asked: string[] = [];
   await page.route('**/v1/leases?*', (route) => {
@@ -136,16 +119,4 @@ test('of more than 2,000 leases the page says that it read only these', async ()
   expect(await rows.count()).toBe(7);
   await button(page, 'Show more of 2,000').click();
   expect(await page.getByRole('table', { name: 'Leases' }).locator('tbody tr').count()).toBe(100);
-});
-
-test('on a phone each worker is a block without scrolling to the side', async () => {
-  const page = await made.open(all, { size: phone });
-  await goTo(page, 'workers');
-  const table = page.getByRole('table', { name: 'Workers' });
-  await table.getByText('ann').first().waitFor();
-  const beyond = await table.evaluate((element) => {
-    const cells = [...element.querySelectorAll('th, td')];
-    return cells.filter((cell) => cell.getBoundingClientRect().right > innerWidth).length;
-  });
-  expect(beyond).toBe(0);
 });

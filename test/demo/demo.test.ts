@@ -36,10 +36,12 @@ test('the demo starts a stack, kills a worker, and all results are correct', asy
   expect(processesOf(home)).toEqual([]);
 });
 
-test('an invalid number of files is refused', async () => {
-  const { code, out } = await execute([process.execPath, 'scripts/demo.ts', '--files', 'many'], {
-    cwd: checkout,
-  });
-  expect(out).toContain('--files must be a whole number');
+test.each([
+  ['--files', 'many', '--files must be a whole number'],
+  ['--through', 'luck', '--through must be one of worker, consumer, push.'],
+])('%s %s is refused', async (option, value, words) => {
+  const argv = [process.execPath, 'scripts/demo.ts', option, value];
+  const { code, out } = await execute(argv, { cwd: checkout });
+  expect(out).toContain(words);
   expect(code).toBe(2);
 });

@@ -48,10 +48,3 @@ test('with push to a receiver that is killed, all results are correct', async ()
   expect(row('failed')).toBeGreaterThanOrEqual(1);
   expect(row('runs')).toBe(100 + row('lost') + row('failed'));
 });
-
-test('an unknown way to run the tasks is refused', async () => {
-  const argv = [process.execPath, 'scripts/demo.ts', '--through', 'luck'];
-  const { code, out } = await execute(argv, { cwd: checkout });
-  expect(out).toContain('--through must be one of worker, consumer, push.');
-  expect(code).toBe(2);
-});

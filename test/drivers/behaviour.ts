@@ -40,20 +40,18 @@ export function testDriverBehaviour(open: () => Promise<Subject>): void {
   test('a batch is enqueued, claimed and completed, once', async () => {
     const tasks = [{ payload: { n: 1, text: '😀 \' \\ "' } }, { payload: null }, {}];
     const enqueued = await send('POST /v1/queues/mail/tasks', { tasks, request_id: 'r1' });
-    expect(enqueued).toMatchObject({
-      status: 201,
-      body: { ids: Array(3).fill(expect.any(String)) },
-    });
+    const { ids } = enqueued.body;
+    expect([enqueued.status, ids.length]).toEqual([201, 3]);
     const again = await send('POST /v1/queues/mail/tasks', { tasks, request_id: 'r1' });
     expect(again.body).toEqual(enqueued.body);
     const claimed = await send('POST /v1/queues/mail/claim', { limit: 10, worker: 'w' });
-    const claimedTasks = claimed.body.tasks.map((task: { id: string; payload: unknown }) => task);
-    expect(claimedTasks.map(({ id }: { id: string }) => id)).toEqual(enqueued.body.ids);
-    expect(claimedTasks[0].payload).toEqual(tasks[0]?.payload);
+    const claimedTasks: { id: string; payload: unknown }[] = claimed.body.tasks;
+    expect(claimedTasks.map(({ id }) => id)).toEqual(ids);
+    expect(claimedTasks[0]?.payload).toEqual(tasks[0]?.payload);
     const { lease } = claimed.body;
     const completed = await send(`POST /v1/leases/${lease}/complete`);
     expect(completed).toMatchObject({ status: 200, body: { completed: 3, refused: [] } });
-    const task = await send(`GET /v1/tasks/${enqueued.body.ids[2]}`);
+    const task = await send(`GET /v1/tasks/${ids[2]}`);
     expect(task.body).toMatchObject({ state: 'done', runs: [{ worker: 'w' }] });
     expect((await send('POST /v1/queues/mail/claim')).body).toMatchObject({ lease: null });
   });

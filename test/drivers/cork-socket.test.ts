@@ -1,13 +1,12 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { corkSocket } from '../../functions/database/cork_socket.ts';
 import { bundle } from '../../scripts/bundle.ts';
-import { conditionTimeout } from '../timeout.ts';
 import { type Served, serveBundle } from '../worker/workerd.ts';
-import { type DriverDatabase, startDriverDatabase } from './drivers.ts';
+import { made, useDriverDatabase } from './drivers.ts';
 import { addressOf } from './neon_proxy.ts';
 
-let made: DriverDatabase;
+useDriverDatabase();
 let served: Served;
 let proxy: Server;
 const sockets: Socket[] = [];
@@ -15,7 +14,6 @@ const sockets: Socket[] = [];
 const writes: Buffer[] = [];
 
 beforeAll(async () => {
-  made = await startDriverDatabase();
   const url = new URL(made.database.poolUrl ?? made.database.edgeUrl);
   const place = addressOf(url.href);
   proxy = createServer((socket) => {
@@ -32,14 +30,12 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
   url.port = String((proxy.address() as { port: number }).port);
   served = await serveBundle((await bundle()).code, { DATABASE_URL: url.href });
-  await vi.waitFor(() => fetch(`${served.url}/openapi.json`), { timeout: conditionTimeout });
 });
 
 afterAll(async () => {
   await served?.stop();
   for (const socket of sockets) socket.destroy();
   proxy?.close();
-  await made?.drop();
 });
 
 /** The types of the protocol messages in the bytes. Fails if the last message is incomplete. */
@@ -51,17 +47,15 @@ function types(bytes: Buffer): string {
   return letters;
 }
 
-const headers = () => ({
-  authorization: `Bearer ${made.key}`,
-  'content-type': 'application/json',
-});
+function post(path: string, body: object = {}): Promise<Response> {
+  const headers = { authorization: `Bearer ${made.key}`, 'content-type': 'application/json' };
+  return fetch(`${served.url}${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+}
 
 test('in workerd the messages of a statement are one write', async () => {
   for (let call = 0; call < 10; call++) {
     writes.length = 0;
-    const url = `${served.url}/v1/queues/corked/claim`;
-    const reply = await fetch(url, { method: 'POST', headers: headers(), body: '{}' });
-    expect(reply.status).toBe(200);
+    expect((await post('/v1/queues/corked/claim')).status).toBe(200);
     // The five messages of a statement are Parse, Bind, Describe, Execute and Sync.
     const statement = writes.filter((bytes) => bytes.includes('tock.http_claim('));
     expect(statement.map(types)).toEqual(['PBDES']);
@@ -71,14 +65,9 @@ test('in workerd the messages of a statement are one write', async () => {
 
 test('in workerd a large statement arrives complete', async () => {
   const payload = 'x'.repeat(200_000);
-  const body = JSON.stringify({ tasks: Array(20).fill({ payload }) });
-  const url = `${served.url}/v1/queues/large/tasks`;
-  expect((await fetch(url, { method: 'POST', headers: headers(), body })).status).toBe(201);
-  const claimed = await fetch(`${served.url}/v1/queues/large/claim`, {
-    method: 'POST',
-    headers: headers(),
-    body: '{"limit": 20}',
-  });
+  const enqueued = await post('/v1/queues/large/tasks', { tasks: Array(20).fill({ payload }) });
+  expect(enqueued.status).toBe(201);
+  const claimed = await post('/v1/queues/large/claim', { limit: 20 });
   const { tasks } = (await claimed.json()) as { tasks: { payload: string }[] };
   expect(tasks.map((task) => task.payload)).toEqual(Array(20).fill(payload));
 });

@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { afterAll, beforeAll } from 'vitest';
 import type { Bindings } from '../../functions/env.ts';
 import { type Database, freshDatabase } from '../database.ts';
 import { addressOf, type NeonProxy, startNeonProxy } from './neon_proxy.ts';
@@ -76,4 +77,14 @@ export async function startDriverDatabase(): Promise<DriverDatabase> {
       await database.drop();
     },
   };
+}
+
+/** The database of the test file. */
+export let made: DriverDatabase;
+
+export function useDriverDatabase(): void {
+  beforeAll(async () => {
+    made = await startDriverDatabase();
+  });
+  afterAll(() => made.drop());
 }

@@ -1,23 +1,20 @@
 import { createServer } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { connect } from '../../functions/database/connect.ts';
 import { statusOf } from '../../functions/database/errors.ts';
 import {
-  type DriverDatabase,
   type DriverName,
   driverNames,
+  made,
   startDriverDatabase,
+  useDriverDatabase,
 } from './drivers.ts';
 
-let made: DriverDatabase;
+useDriverDatabase();
 const servers: Server[] = [];
-beforeAll(async () => {
-  made = await startDriverDatabase();
-});
-afterAll(async () => {
+afterAll(() => {
   for (const server of servers) server.close();
-  await made.drop();
 });
 
 async function listening(server: Server): Promise<string> {
@@ -82,17 +79,11 @@ test.each(driverNames)(
     const watcher = await made.database.connect(made.database.superUrl);
     const asleep = connect(made.env(way), (query) => query("select pg_sleep(20), 'asleep'"));
     const outcome = asleep.catch((error: { code: string }) => error.code);
-    await expect
-      .poll(async () => {
-        const { rows } = await watcher.query(
-          `select pg_terminate_backend(pid) from pg_stat_activity
-         where datname = $1 and query like '%pg_sleep(20)%' and pid <> pg_backend_pid()
-           and wait_event = 'PgSleep'`,
-          [made.database.name],
-        );
-        return rows.length;
-      })
-      .toBe(1);
+    const kill = `select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = $1 and query like '%pg_sleep(20)%' and pid <> pg_backend_pid()
+        and wait_event = 'PgSleep'`;
+    const killed = async () => (await watcher.query(kill, [made.database.name])).rowCount;
+    await expect.poll(killed).toBe(1);
     expect(statusOf(String(await outcome))).toBe(503);
   },
 );

@@ -35,12 +35,10 @@ beforeAll(async () => {
   owner = await opened(url);
   watcher = await opened(made.cluster.url(name));
   // With long timeouts a statement waits until the test lets it continue.
-  await owner.query(
-    `alter role tock_edge in database ${name} set lock_timeout = ${conditionTimeout}`,
-  );
-  await owner.query(
-    `alter role tock_edge in database ${name} set statement_timeout = ${conditionTimeout}`,
-  );
+  for (const setting of ['lock_timeout', 'statement_timeout']) {
+    const own = `in database ${name} set ${setting} = ${conditionTimeout}`;
+    await owner.query(`alter role tock_edge ${own}`);
+  }
   const { rows } = await owner.query(
     "select key from tock.create_key(p_name => 'flood', p_scopes => '{enqueue,claim,read}')",
   );
@@ -101,7 +99,7 @@ test('completions are answered while enqueues fill the pool, and enqueues over t
   for (let n = 0; n < 12; n++) {
     leases.push((await send(env, '/v1/queues/work/claim')).body.lease);
   }
-  const prepareSegmentDrop = await hold();
+  const letGo = await hold();
   let turned = 0;
   const flood = Array.from({ length: MOST + 20 }, async () => {
     const reply = await enqueueHeld(env);
@@ -112,18 +110,14 @@ test('completions are answered while enqueues fill the pool, and enqueues over t
   await expect.poll(hung).toBe(5);
   for (const [n, verb] of ['complete', 'fail', 'release', 'extend'].entries()) {
     const ended = leases.slice(3 * n, 3 * n + 3);
-    const replies = await Promise.all(
-      ended.map((lease) => send(env, `/v1/leases/${lease}/${verb}`)),
-    );
-    expect(
-      replies.map(({ status }) => status),
-      verb,
-    ).toEqual([200, 200, 200]);
+    const replies = ended.map((lease) => send(env, `/v1/leases/${lease}/${verb}`));
+    const statuses = (await Promise.all(replies)).map(({ status }) => status);
+    expect(statuses, verb).toEqual([200, 200, 200]);
   }
   // The flood was still waiting while all these calls ended.
   expect(await hung()).toBe(5);
   expect(turned).toBe(20);
-  await prepareSegmentDrop();
+  await letGo();
   const replies = await Promise.all(flood);
   const statuses = Map.groupBy(replies, ({ status }) => status);
   expect([...statuses.keys()].sort()).toEqual([201, 503]);
@@ -134,44 +128,37 @@ test('completions are answered while enqueues fill the pool, and enqueues over t
   expect((await enqueueHeld(env)).status).toBe(201);
 });
 
+/** Enqueues where no connection is free. */
+async function refused(env: Bindings): Promise<void> {
+  const { status, headers, body } = await send(env, '/v1/queues/other/tasks');
+  expect([status, body.detail]).toEqual([503, 'All database connections are in use.']);
+  expect(body.hint).toMatch(/send more tasks in a call/);
+  expect(headers.get('retry-after')).toMatch(/^[123]$/);
+}
+
 test('a full pool gives a 503 that says so, with Retry-After', async () => {
   const env = await pool({ default_pool_size: 1, query_wait_timeout: 2, max_client_conn: 3 });
-  const prepareSegmentDrop = await hold();
+  const letGo = await hold();
   const first = enqueueHeld(env);
   await expect.poll(hung).toBe(1);
   const full = async () => {
-    const { status, headers, body } = await send(env, '/v1/queues/other/tasks');
-    expect({ status, detail: body.detail }).toEqual({
-      status: 503,
-      detail: 'All database connections are in use.',
-    });
-    expect(body.hint).toMatch(/send more tasks in a call/);
-    expect(headers.get('retry-after')).toMatch(/^[123]$/);
+    await refused(env);
     return log.mock.calls.flat().join();
   };
   expect(await full()).toContain('query_wait_timeout');
   const idle = [await opened(env.DATABASE_URL), await opened(env.DATABASE_URL)];
   expect(await full()).toContain('max_client_conn');
   for (const client of idle) await client.end();
-  await prepareSegmentDrop();
+  await letGo();
   expect((await first).status).toBe(201);
   await expect.poll(async () => (await send(env, '/v1/queues/other/tasks')).status).toBe(201);
 });
 
 test('a PostgreSQL without free connections gives such a 503 too, with and without a pooler', async () => {
-  const direct = {
-    DATABASE_URL: as('tock_edge', made.passwords.edge, made.cluster.port),
-  };
+  const direct = { DATABASE_URL: as('tock_edge', made.passwords.edge, made.cluster.port) };
   const pooled = await pool({ server_login_retry: 1 });
   await owner.query(`alter database ${name} connection limit 0`);
-  for (const env of [direct, pooled]) {
-    const { status, headers, body } = await send(env, '/v1/queues/other/tasks');
-    expect({ status, detail: body.detail }).toEqual({
-      status: 503,
-      detail: 'All database connections are in use.',
-    });
-    expect(headers.get('retry-after')).toMatch(/^[123]$/);
-  }
+  for (const env of [direct, pooled]) await refused(env);
   await owner.query(`alter database ${name} connection limit -1`);
   for (const env of [direct, pooled]) {
     await expect.poll(async () => (await send(env, '/v1/queues/other/tasks')).status).toBe(201);

@@ -1,16 +1,14 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { beforeAll, expect, test, vi } from 'vitest';
 import { connect } from '../../functions/database/connect.ts';
 import type { Connect } from '../../functions/database/types.ts';
 import { createApp } from '../../functions/http/app.ts';
-import { type DriverDatabase, type DriverName, startDriverDatabase } from './drivers.ts';
+import { type DriverName, made, useDriverDatabase } from './drivers.ts';
 import { MAX_BYTES } from './neon_limits.ts';
 
-let made: DriverDatabase;
+useDriverDatabase();
 beforeAll(async () => {
-  made = await startDriverDatabase();
-  await made.owner.query("select tock.put_queue('large', $1)", [{ max_payload_bytes: 4194304 }]);
+  await made.owner.query("select tock.put_queue('*', $1)", [{ max_payload_bytes: 4194304 }]);
 });
-afterAll(() => made.drop());
 
 const log = vi.spyOn(console, 'error').mockImplementation(() => {});
 
@@ -24,29 +22,9 @@ async function send(way: DriverName, route: string, body?: string) {
   const [method = '', path = ''] = route.split(' ');
   const headers = { authorization: `Bearer ${made.key}`, 'content-type': 'application/json' };
   const response = await app.request(path, { method, headers, body: body ?? null }, made.env(way));
-  return { status: response.status, body: await response.json() };
+  const text = await response.text();
+  return { status: response.status, text, body: JSON.parse(text) };
 }
-
-test("the stand-in for Neon's proxy accepts one statement per request", async () => {
-  expect(await ask('select 1 as one')).toEqual([{ one: 1 }]);
-  await expect(ask('select 1 as one; select 2 as two')).rejects.toMatchObject({
-    code: '42601',
-    message: 'cannot insert multiple commands into a prepared statement',
-  });
-});
-
-test("the stand-in for Neon's proxy keeps no session: no setting, table, lock or statement", async () => {
-  await ask("set application_name = 'mine'");
-  await ask('create temp table mine (n integer)').catch(() => {});
-  await ask('select pg_advisory_lock(4711)');
-  await ask('prepare mine as select 1');
-  const [left] = await ask(`
-    select current_setting('application_name') = 'mine' as setting,
-      to_regclass('pg_temp.mine') is not null as table,
-      exists (select from pg_locks where locktype = 'advisory' and objid = 4711) as lock,
-      exists (select from pg_prepared_statements where name = 'mine') as statement`);
-  expect(left).toEqual({ setting: false, table: false, lock: false, statement: false });
-});
 
 test('a request over 10 MiB to Neon is refused with an error that says so', async () => {
   // The statement and the JSON around the value take less than 100 bytes.
@@ -75,14 +53,8 @@ test('a body over 10 MiB after escaping gives a 413 with neon-http, and fits the
   const tasks = 'POST /v1/queues/large/tasks';
   expect(await send('neon-http', tasks, two(2_621_000))).toMatchObject({ status: 201 });
   const most = two(2_621_400);
-  expect(await send('neon-http', tasks, most)).toMatchObject({
-    status: 413,
-    body: {
-      type: '/errors/TK413',
-      field: 'body',
-      hint: expect.stringMatching(/^Split/),
-    },
-  });
+  const body = { type: '/errors/TK413', field: 'body', hint: expect.stringMatching(/^Split/) };
+  expect(await send('neon-http', tasks, most)).toMatchObject({ status: 413, body });
   expect(await send('neon-ws', tasks, most)).toMatchObject({ status: 201 });
 });
 
@@ -106,11 +78,50 @@ test('an answer over 10 MiB gives a 507 that says so', async () => {
 test('a waiting claim sends at most the 50 requests that a Worker may send', async () => {
   const from = made.bridge.requests.length;
   const started = performance.now();
-  expect(
-    await send('neon-http', 'POST /v1/queues/none/claim', '{"wait_seconds": 3}'),
-  ).toMatchObject({ status: 200, body: { state: 'empty' } });
+  const reply = await send('neon-http', 'POST /v1/queues/none/claim', '{"wait_seconds": 3}');
+  expect(reply).toMatchObject({ status: 200, body: { state: 'empty' } });
   expect(performance.now() - started).toBeGreaterThan(2900);
   const sent = made.bridge.requests.length - from;
   expect(sent).toBeGreaterThan(1);
   expect(sent).toBeLessThanOrEqual(45);
+});
+
+const tasks = (count: number, task: object): object[] => Array(count).fill(task);
+const slashes = (bytes: number) => '\\'.repeat(bytes / 2);
+const lanes = (priority: number) =>
+  Array.from({ length: 40 }, (_, n) => ({ payload: slashes(5_900), priority, tenant: `t${n}` }));
+
+test.each<[what: string, batches: object[][], least: number]>([
+  ['one payload of the largest size', [[{ payload: slashes(4_194_000) }]], 8_000_000],
+  [
+    'large payloads',
+    [1, 1, 2].map((priority) => tasks(24, { payload: slashes(200_000), priority })),
+    0,
+  ],
+  [
+    'tenants of control characters',
+    [1, 2].map((priority) => tasks(3500, { tenant: '\u0001'.repeat(200), priority })),
+    0,
+  ],
+  [
+    'the most from 64 streams',
+    [
+      [{ payload: slashes(4_194_000), priority: 0 }],
+      tasks(20, { payload: slashes(50_000), priority: 1 }),
+      ...[2, 3, 4, 5, 6, 7, 8, 9].map(lanes),
+    ],
+    9_500_000,
+  ],
+])('a claim of %s is within 10 MiB', async (what, batches, least) => {
+  const queue = `/v1/queues/${what.replaceAll(' ', '-')}`;
+  for (const some of batches) {
+    const body = JSON.stringify({ tasks: some });
+    expect((await send('pooled', `POST ${queue}/tasks`, body)).status).toBe(201);
+  }
+  const { text } = await send('pooled', `POST ${queue}/claim`, '{"limit": 10000}');
+  expect(text).toContain('"tasks":[{');
+  // Neon sends the answer as a JSON string, where each quote and backslash takes two bytes.
+  const bytes = Buffer.byteLength(JSON.stringify(text)) + 1000;
+  expect(bytes).toBeGreaterThan(least);
+  expect(bytes).toBeLessThan(MAX_BYTES);
 });

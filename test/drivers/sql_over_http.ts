@@ -11,11 +11,9 @@ const errorFields = [
 
 /** An error has all fields; those that PostgreSQL did not send are null. */
 function refusal(status: number, message: string, databaseError: object = {}): SqlResponse {
-  const fields = errorFields.map((name) => [
-    name,
-    (databaseError as Record<string, unknown>)[name] ?? null,
-  ]);
-  return { status, body: JSON.stringify({ message, ...Object.fromEntries(fields) }) };
+  const empty = Object.fromEntries(errorFields.map((name) => [name, null]));
+  const sent = Object.entries(databaseError).filter(([name, value]) => name in empty && value);
+  return { status, body: JSON.stringify({ message, ...empty, ...Object.fromEntries(sent) }) };
 }
 
 async function read(request: IncomingMessage): Promise<string | null> {
@@ -44,15 +42,7 @@ async function run(
   // The extended protocol is used even without values, because only it refuses a second statement.
   const config = { text, values, types, rowMode: 'array' as const, queryMode: 'extended' };
   const { rows, fields, command, rowCount } = await client.query(config);
-  const described = fields.map((field) => ({
-    name: field.name,
-    dataTypeID: field.dataTypeID,
-    tableID: field.tableID,
-    columnID: field.columnID,
-    dataTypeSize: field.dataTypeSize,
-    dataTypeModifier: field.dataTypeModifier,
-    format: 'text',
-  }));
+  const described = fields.map((field) => ({ ...field, format: 'text' }));
   const body = JSON.stringify({ fields: described, rows, command, rowCount, rowAsArray: true });
   // Neon checks the size before it adds a row, so the last row may exceed the limit. Here it may not: Neon documents
   // 10 MiB, and Tock's answers are one row.
@@ -66,11 +56,8 @@ async function run(
 function refused(error: unknown, connected: boolean): SqlResponse {
   const databaseError = error as { message: string; severity?: string; code?: string };
   const users = databaseError.severity && (connected || databaseError.code === '3D000');
-  return refusal(
-    users ? 400 : 500,
-    databaseError.message,
-    databaseError.severity ? databaseError : {},
-  );
+  const fields = databaseError.severity ? databaseError : {};
+  return refusal(users ? 400 : 500, databaseError.message, fields);
 }
 
 export type SqlRequest = { text: string; bytes: number };

@@ -58,18 +58,13 @@ test.each(silent)(
     holes.push(hole);
     const headers = { authorization: 'Bearer tock_1' };
     const reply = await app.request('/v1/queues', { headers }, env(hole.port));
+    expect((await app.request('/v1/health', {}, env(hole.port))).status).toBe(503);
     expect(reply.status).toBe(503);
     expect(reply.headers.get('retry-after')).toBe('1');
     expect(await reply.json()).toMatchObject({ type: '/errors/TK503' });
     await expect.poll(hole.open).toBe(0);
   },
 );
-
-test('a health probe of a database that stops answering gives a 503', async () => {
-  const hole = await startSilentProxy(acceptLogin);
-  holes.push(hole);
-  expect((await app.request('/v1/health', {}, pg(hole.port))).status).toBe(503);
-});
 
 test('a notification that gets no answer is retried a limited number of times', async () => {
   const fetch = vi.fn(

@@ -1,7 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Bindings } from '../../functions/env.ts';
 import { bundle } from '../../scripts/bundle.ts';
-import { conditionTimeout } from '../timeout.ts';
 import { type Served, serveBundle } from '../worker/workerd.ts';
 import { testDriverBehaviour } from './behaviour.ts';
 import { type DriverName, startDriverDatabase } from './drivers.ts';
@@ -13,12 +12,6 @@ beforeAll(async () => {
 
 const ways: DriverName[] = ['hyperdrive', 'neon-http', 'neon-ws'];
 
-async function serve(bindings: Bindings): Promise<Served> {
-  const worker = await serveBundle(code, bindings);
-  await vi.waitFor(() => fetch(`${worker.url}/openapi.json`), { timeout: conditionTimeout });
-  return worker;
-}
-
 describe.each(ways)('in workerd, %s', (way) => {
   const served: Served[] = [];
   afterAll(() => Promise.all(served.map((worker) => worker.stop())));
@@ -26,7 +19,7 @@ describe.each(ways)('in workerd, %s', (way) => {
   testDriverBehaviour(async () => {
     const made = await startDriverDatabase();
     const sender = async (bindings: Bindings) => {
-      const worker = await serve(bindings);
+      const worker = await serveBundle(code, bindings);
       served.push(worker);
       return (path: string, init: RequestInit) => fetch(`${worker.url}${path}`, init);
     };
@@ -39,7 +32,7 @@ test.each(['neon-http', 'neon-ws'])(
   async (TOCK_DRIVER) => {
     const DATABASE_URL = 'postgres://tock_edge:secret@ep-tock-1.local.neon.tech/tock';
     const TOCK_NEON_PROXY = 'http://127.0.0.1:1';
-    const worker = await serve({ DATABASE_URL, TOCK_NEON_PROXY, TOCK_DRIVER });
+    const worker = await serveBundle(code, { DATABASE_URL, TOCK_NEON_PROXY, TOCK_DRIVER });
     const headers = { authorization: 'Bearer tock_1' };
     const ask = async () => (await fetch(`${worker.url}/v1/queues`, { headers })).status;
     try {

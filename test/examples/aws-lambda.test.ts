@@ -1,10 +1,9 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ended } from '../../scripts/stack/run.ts';
-import { copyExample, type ExampleServer, startExampleServer } from './copy.ts';
+import { folder, tock, useExample } from './copy.ts';
 import { type SamplePages, startSamplePages } from './sample_pages.ts';
 
 type Answer = { result?: Record<string, number>; error?: string; left?: number };
@@ -13,16 +12,13 @@ type Answer = { result?: Record<string, number>; error?: string; left?: number }
 const call_seconds = 60;
 const reserve_seconds = call_seconds + 4;
 
-let tock: ExampleServer;
+useExample('aws-lambda', 'pages');
 let pages: SamplePages;
-let folder: string;
 let runtime: ChildProcess;
 let logged = '';
 
 beforeAll(async () => {
-  tock = await startExampleServer('pages');
   pages = await startSamplePages();
-  folder = await copyExample('aws-lambda');
   const runs = join(import.meta.dirname, 'lambda.mjs');
   const env = { ...process.env, ...tock.env, CALL_SECONDS: String(call_seconds) };
   runtime = fork(runs, [join(folder, 'handler.mjs')], { env, silent: true });
@@ -35,8 +31,6 @@ afterAll(async () => {
   runtime.kill('SIGKILL');
   await ended(runtime);
   pages.close();
-  rmSync(folder, { recursive: true });
-  await tock.drop();
 });
 
 /** Runs one invocation: the process runs only until its answer, and is frozen before and after. */

@@ -1,12 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, symlinkSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type pg from 'pg';
+import { afterAll, beforeAll } from 'vitest';
 import { checkout } from '../../scripts/stack/paths.ts';
 import { type ServedApp, serveApp } from '../cli/served.ts';
 import { type Database, freshDatabase } from '../database.ts';
+import { enqueue, task as taskRow, value } from '../sql/verbs.ts';
 
 // esbuild is a dependency of wrangler, so it is installed.
 const esbuild: typeof import('esbuild') = createRequire(import.meta.url)('esbuild');
@@ -27,30 +29,27 @@ export type ExampleServer = {
 };
 
 /** Starts a Tock with a key that may claim from one queue. */
-export async function startExampleServer(queue: string): Promise<ExampleServer> {
+async function startExampleServer(queue: string): Promise<ExampleServer> {
   const db = await freshDatabase();
   const server = await serveApp(db);
   const owner = await db.connect();
-  const made = `select key from tock.create_key(p_name => 'k', p_scopes => '{claim}', p_queues => $1)`;
-  const { key } = (await owner.query(made, [[queue]])).rows[0];
-  const task: ExampleServer['task'] = async (id) =>
-    (await owner.query('select * from tock.task(p_id => $1)', [id])).rows[0];
+  const key = await value<string>(owner, "select key from tock.create_key('k', '{claim}', $1)", [
+    [queue],
+  ]);
+  const task: ExampleServer['task'] = (id = '') => taskRow(owner, id);
   return {
     db,
     owner,
     server,
     env: { TOCK_URL: server.url, TOCK_KEY: key },
-    async enqueue(name, payloads, options = {}) {
-      const tasks = JSON.stringify(payloads.map((payload) => ({ ...options, payload })));
-      const statement = 'select tock.enqueue(p_queue => $1, p_tasks => $2)::text[] as ids';
-      return (await owner.query(statement, [name, tasks])).rows[0].ids;
-    },
+    enqueue: (name, payloads, options) =>
+      enqueue(
+        owner,
+        name,
+        payloads.map((payload) => ({ ...options, payload })),
+      ),
     task,
-    async states(ids) {
-      const all = [];
-      for (const id of ids) all.push((await task(id)).state);
-      return all;
-    },
+    states: (ids) => Promise.all(ids.map(async (id) => (await task(id)).state)),
     async drop() {
       server.close();
       await db.drop();
@@ -92,6 +91,22 @@ export async function copyExample(name: string, others: string[] = []): Promise<
   return folder;
 }
 
+/** The Tock of the test file, and the folder of its example. */
+export let tock: ExampleServer;
+export let folder: string;
+
+/** Starts a Tock with a key for a queue, and copies an example, before the tests of a file. */
+export function useExample(name: string, queue: string, packages: string[] = []): void {
+  beforeAll(async () => {
+    tock = await startExampleServer(queue);
+    folder = await copyExample(name, packages);
+  });
+  afterAll(async () => {
+    rmSync(folder, { recursive: true });
+    await tock.drop();
+  });
+}
+
 export type Process = {
   child: ChildProcess;
   out(): string;
@@ -103,8 +118,7 @@ export type Process = {
 export function startProcess(argv: string[], cwd: string, env: NodeJS.ProcessEnv): Process {
   const [program = '', ...args] = argv;
   const child = spawn(program, args, { cwd, env: { ...process.env, ...env } });
-  let out = '';
-  let err = '';
+  let [out, err] = ['', ''];
   child.stdout.setEncoding('utf8').on('data', (text) => {
     out += text;
   });

@@ -1,13 +1,13 @@
-import { rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { copyExample, type ExampleServer, startExampleServer, startProcess } from './copy.ts';
+import { claim, promote, rows, value } from '../sql/verbs.ts';
+import { folder, startProcess, tock, useExample } from './copy.ts';
 
 type Message = { MessageId: string; Body: string; Attributes?: Record<string, string> };
 
-let tock: ExampleServer;
-let folder: string;
+useExample('from-sqs', 'moved');
+let key: string;
 let sqs: Server;
 let url: string;
 /** The messages of the stand-in for SQS. It delivers a message again until it is deleted. */
@@ -30,8 +30,10 @@ async function answered(target: string, body: { Entries: { ReceiptHandle: string
 }
 
 beforeAll(async () => {
-  tock = await startExampleServer('moved');
-  folder = await copyExample('from-sqs');
+  key = await value(
+    tock.owner,
+    "select key from tock.create_key('m', '{enqueue}', '{moved,ordered}')",
+  );
   sqs = createServer(async (request, response) => {
     let text = '';
     for await (const chunk of request.setEncoding('utf8')) text += chunk;
@@ -46,19 +48,12 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => sqs.listen(0, '127.0.0.1', resolve));
   url = `http://127.0.0.1:${(sqs.address() as AddressInfo).port}`;
 });
-afterAll(async () => {
+afterAll(() => {
   sqs.closeAllConnections();
   sqs.close();
-  rmSync(folder, { recursive: true });
-  await tock.drop();
 });
 
 async function run(name: string, more = {}) {
-  const { key } = (
-    await tock.owner.query(
-      "select key from tock.create_key(p_name => 'm', p_scopes => '{enqueue}', p_queues => '{moved,ordered}')",
-    )
-  ).rows[0];
   const env = {
     ...tock.env,
     TOCK_KEY: key,
@@ -84,13 +79,10 @@ test('each message becomes one task, even if it comes twice, deletions are lost 
   expect({ code, messages }).toEqual({ code: 0, messages: [] });
   expect(err.match(/fetch failed/g)).toHaveLength(3);
   expect(out).toContain('messages are now tasks of moved.');
-  const payloads = (
-    await tock.owner.query(
-      `select payload from tock.claim(p_queue => 'moved', p_worker => 'w', p_limit => 100)`,
-    )
-  ).rows.map(({ payload }) => JSON.stringify(payload));
+  const runs = await claim(tock.owner, 'moved', { limit: 100 });
+  const bodies = runs.map(({ payload }) => JSON.stringify(payload));
   const wanted = ['"no JSON"', ...Array.from({ length: 22 }, (_, n) => `{"n":${n + 1}}`)];
-  expect(payloads.sort()).toEqual(wanted.sort());
+  expect(bodies.sort()).toEqual(wanted.sort());
 });
 
 test('a refusal by SQS ends the program', async () => {
@@ -109,9 +101,8 @@ test('a group of a FIFO queue is a concurrency key, and a refused message stays 
   messages = [];
   const { err } = await ending;
   expect(err).toContain('message f2: TockError');
-  await tock.owner.query('select tock.promote(p_sweep => true)');
-  const claimed = `select payload from tock.claim(p_queue => 'ordered', p_worker => 'w', p_limit => 9)`;
-  expect((await tock.owner.query(claimed)).rows).toEqual([{ payload: 1 }]);
-  const concurrency_keys = `select * from tock.concurrency_keys(p_queue => 'ordered', p_concurrency_key => 'user 7')`;
-  expect((await tock.owner.query(concurrency_keys)).rows).toHaveLength(1);
+  await promote(tock.owner);
+  expect(await claim(tock.owner, 'ordered', { limit: 9 })).toMatchObject([{ payload: 1 }]);
+  const held = "select from tock.concurrency_keys('ordered', p_concurrency_key => 'user 7')";
+  expect(await rows(tock.owner, held)).toHaveLength(1);
 });

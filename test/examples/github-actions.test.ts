@@ -1,37 +1,24 @@
-import { readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
 import { conditionTimeout } from '../timeout.ts';
-import {
-  copyExample,
-  type ExampleServer,
-  type Process,
-  startExampleServer,
-  startProcess,
-} from './copy.ts';
+import { folder, type Process, startProcess, tock, useExample } from './copy.ts';
 import { type SamplePages, startSamplePages } from './sample_pages.ts';
 
 type Env = Record<string, string | number>;
 type Step = { run?: string; uses?: string; env?: Env };
 type Job = { 'timeout-minutes': number; env?: Env; steps: Step[] };
 
-let tock: ExampleServer;
+useExample('github-actions', 'links');
 let pages: SamplePages;
-let folder: string;
 let workflow: { on: object; concurrency: object; env?: Env; jobs: { work: Job } };
 
 beforeAll(async () => {
-  tock = await startExampleServer('links');
   pages = await startSamplePages();
-  folder = await copyExample('github-actions');
   workflow = parse(readFileSync(join(folder, 'tock-worker.yml'), 'utf8'));
 });
-afterAll(async () => {
-  pages.close();
-  rmSync(folder, { recursive: true });
-  await tock.drop();
-});
+afterAll(() => pages.close());
 
 /** The step's environment, with the secrets in it. */
 function envOf(job: Job, step: Step): Record<string, string> {

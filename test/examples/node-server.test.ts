@@ -6,6 +6,7 @@ import type pg from 'pg';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { createTock, type Tock } from '../../client/index.ts';
 import { type Database, freshDatabase } from '../database.ts';
+import { value } from '../sql/verbs.ts';
 import { conditionTimeout } from '../timeout.ts';
 import { copyExample, type Process, startProcess } from './copy.ts';
 
@@ -21,8 +22,7 @@ beforeAll(async () => {
   db = await freshDatabase();
   folder = await copyExample('node-server');
   owner = await db.connect();
-  const made = `select key from tock.create_key(p_name => 'k', p_scopes => '{enqueue,claim,read,admin}')`;
-  ({ key } = (await owner.query(made)).rows[0]);
+  key = await value(owner, "select key from tock.create_key('k', '{enqueue,claim,read,admin}')");
   const settings = { DATABASE_URL: db.poolUrl ?? db.edgeUrl, PORT: '0' };
   server = startProcess([process.execPath, 'server.mjs'], folder, settings);
   const listening = /listens on (\S+)/;
@@ -38,16 +38,14 @@ afterAll(async () => {
   await db.drop();
 });
 
-function post(path: string, body: string): Promise<Response> {
-  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
-  return fetch(`${url}${path}`, { method: 'POST', headers, body });
-}
+const headers = () => ({ authorization: `Bearer ${key}`, 'content-type': 'application/json' });
+const post = (path: string, body: string) =>
+  fetch(`${url}${path}`, { method: 'POST', headers: headers(), body });
 
 /** Sends a request over a new connection. fetch() could reuse an idle one that the server is just closing. */
 function statusOfNew(path: string, body: string): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
-    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
-    const options = { method: 'POST', headers, agent: false } as const;
+    const options = { method: 'POST', headers: headers(), agent: false } as const;
     request(`${url}${path}`, options, (answer) => resolve(answer.resume().statusCode))
       .on('error', reject)
       .end(body);
@@ -132,7 +130,7 @@ test('on SIGTERM the server answers open requests and ends with 0, despite open 
   const idle = connect(Number(new URL(url).port), '127.0.0.1').on('error', () => {});
   await once(idle, 'connect');
   const admin = await db.connect(db.superUrl);
-  const since = (await admin.query('select clock_timestamp() as now')).rows[0].now;
+  const since = await value(admin, 'select clock_timestamp()');
   const waiting = post('/v1/queues/late/claim', '{"worker": "w", "wait_seconds": 30}');
   const looks = `select from pg_stat_activity where datname = current_database()
     and usename = 'tock_edge' and query ~ 'tock.http_claim' and query_start > $1`;

@@ -1,17 +1,11 @@
-import { rmSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { SpanKind, SpanStatusCode } from '@opentelemetry/api';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { value } from '../sql/verbs.ts';
 import { conditionTimeout } from '../timeout.ts';
-import {
-  copyExample,
-  type ExampleServer,
-  type Process,
-  startExampleServer,
-  startProcess,
-} from './copy.ts';
+import { folder, type Process, startProcess, tock, useExample } from './copy.ts';
 
 type Span = {
   name: string;
@@ -24,39 +18,30 @@ type Span = {
   events: [string, string][];
 };
 
-let tock: ExampleServer;
-let folder: string;
+useExample('opentelemetry', 'orders', ['@opentelemetry/api']);
 let server: Process;
 let shop = '';
 let warehouse: Server;
 const heard: IncomingHttpHeaders[] = [];
 
 const run = (program: string, env: NodeJS.ProcessEnv) => {
-  const spans = join(import.meta.dirname, 'spans.mjs');
-  return startProcess([process.execPath, '--import', spans, program], folder, {
-    ...tock.env,
-    ...env,
-  });
+  const argv = [process.execPath, '--import', join(import.meta.dirname, 'spans.mjs'), program];
+  return startProcess(argv, folder, { ...tock.env, ...env });
 };
 const spansOf = (out: string): Span[] =>
-  out
-    .split('\n')
-    .filter((line) => line.startsWith('{'))
-    .map((line) => JSON.parse(line));
+  (out.match(/^\{.*$/gm) ?? []).map((line) => JSON.parse(line));
 
 beforeAll(async () => {
-  tock = await startExampleServer('orders');
-  const key = `select key from tock.create_key(p_name => 'both', p_scopes => '{enqueue,claim}')`;
-  tock.env.TOCK_KEY = (await tock.owner.query(key)).rows[0].key;
-  folder = await copyExample('opentelemetry', ['@opentelemetry/api']);
+  tock.env.TOCK_KEY = await value(
+    tock.owner,
+    "select key from tock.create_key('both', '{enqueue,claim}')",
+  );
   warehouse = createServer((request, response) => {
     heard.push(request.headers);
     request.resume();
     response.writeHead(heard.length === 1 ? 503 : 200).end();
   });
-  await new Promise<void>((resolve) => {
-    warehouse.listen(0, '127.0.0.1', resolve);
-  });
+  await new Promise<void>((resolve) => warehouse.listen(0, '127.0.0.1', resolve));
   server = run('server.mjs', { PORT: '0' });
   const begun = () => expect(server.out()).toMatch(/^on \d+/);
   await vi.waitFor(begun, { timeout: conditionTimeout });
@@ -66,8 +51,6 @@ afterAll(async () => {
   server.child.kill('SIGKILL');
   await server.ended;
   warehouse.close();
-  rmSync(folder, { recursive: true });
-  await tock.drop();
 });
 
 /** Runs the worker until the queue is empty. Returns its spans. */
@@ -88,25 +71,26 @@ test('one trace contains the request, the enqueue, each attempt and a rerun', as
   await expect.poll(() => spansOf(server.out())).toHaveLength(2);
   const [sent, request] = spansOf(server.out());
   expect(request).toMatchObject({ trace, parent: spanId, kind: SpanKind.SERVER });
+  const operation = (type: string, message: string) => ({
+    'messaging.system': 'tock',
+    'messaging.operation.type': type,
+    'messaging.destination.name': 'orders',
+    'messaging.message.id': message,
+  });
   expect(sent).toMatchObject({
     name: 'send orders',
     kind: SpanKind.PRODUCER,
     trace,
     parent: request?.id,
-    attributes: {
-      'messaging.system': 'tock',
-      'messaging.operation.type': 'send',
-      'messaging.destination.name': 'orders',
-      'messaging.message.id': id,
-    },
+    attributes: operation('send', id),
   });
 
   const first = await worked();
   await tock.owner.query("update tock.waiting set due_at = now() - interval '1 second'");
   await tock.owner.query('select tock.promote()');
   const second = await worked();
-  const rerun = 'select rerun_id::text as id from tock.rerun(p_ids => array[$1::bigint])';
-  const again = (await tock.owner.query(rerun, [id])).rows[0].id;
+  const rerun = 'select rerun_id::text from tock.rerun(p_ids => array[$1::bigint])';
+  const again = await value<string>(tock.owner, rerun, [id]);
   const third = await worked();
 
   const process = (message: string, attempt: number) => ({
@@ -114,22 +98,11 @@ test('one trace contains the request, the enqueue, each attempt and a rerun', as
     kind: SpanKind.CONSUMER,
     trace,
     parent: sent?.id,
-    attributes: {
-      'messaging.system': 'tock',
-      'messaging.operation.type': 'process',
-      'messaging.destination.name': 'orders',
-      'messaging.message.id': message,
-      'tock.attempt': attempt,
-    },
+    attributes: { ...operation('process', message), 'tock.attempt': attempt },
   });
-  expect(first).toMatchObject([
-    {
-      ...process(id, 1),
-      status: SpanStatusCode.ERROR,
-      attributes: { 'error.type': 'Error' },
-      events: [['exception', 'the warehouse answers 503']],
-    },
-  ]);
+  const events = [['exception', 'the warehouse answers 503']];
+  expect(first).toMatchObject([{ ...process(id, 1), status: SpanStatusCode.ERROR, events }]);
+  expect(first[0]?.attributes).toHaveProperty(['error.type'], 'Error');
   expect(second).toMatchObject([{ ...process(id, 2), status: SpanStatusCode.UNSET, events: [] }]);
   expect(third).toMatchObject([process(again, 1)]);
   const spans = [...first, ...second, ...third];

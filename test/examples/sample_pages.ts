@@ -19,9 +19,7 @@ export async function startSamplePages(): Promise<SamplePages> {
     const status = Number(/^\/(\d{3})/.exec(url)?.[1] ?? 200);
     response.writeHead(status).end(url);
   });
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   return {
     url: `http://127.0.0.1:${port}`,

@@ -1,31 +1,18 @@
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { alive, identify } from '../../scripts/stack/processes.ts';
+import { value } from '../sql/verbs.ts';
 import { conditionTimeout } from '../timeout.ts';
-import {
-  copyExample,
-  type ExampleServer,
-  type Process,
-  startExampleServer,
-  startProcess,
-} from './copy.ts';
+import { folder, type Process, startProcess, tock, useExample } from './copy.ts';
 import { whyUnavailable } from './programs.ts';
 
 const queue = 'chores';
 
-let tock: ExampleServer;
-let folder: string;
+useExample('shell', queue);
 let lacking: string | null;
-
 beforeAll(async () => {
   lacking = await whyUnavailable(['curl', 'jq']);
-  tock = await startExampleServer(queue);
-  folder = await copyExample('shell');
-});
-afterAll(async () => {
-  rmSync(folder, { recursive: true });
-  await tock.drop();
 });
 beforeEach(({ skip }) => skip(lacking !== null, lacking ?? ''));
 
@@ -36,6 +23,9 @@ function worker(script: string, settings: Settings = { UNTIL_EMPTY: '1' }): Proc
   const argv = ['./worker.sh', queue, 'bash', '-c', script];
   return startProcess(argv, folder, { ...tock.env, ...settings });
 }
+
+const resultsOf = (ids: string[]) =>
+  Promise.all(ids.map(async (id) => (await tock.task(id)).result));
 
 const hostile = [
   `'; touch "$(echo hacked)" #`,
@@ -53,25 +43,20 @@ test('a shell worker passes any payload to its command, and returns what it prin
   const ids = await tock.enqueue(queue, payloads);
   const { code, err } = await worker('cat; [[ ! $TOCK_KEY ]]').ended;
   expect({ code, err }).toEqual({ code: 0, err: '' });
-  const results = [];
-  for (const id of ids) results.push((await tock.task(id)).result);
-  expect(results).toEqual(payloads);
+  expect(await resultsOf(ids)).toEqual(payloads);
   expect(readdirSync(folder).join()).not.toContain('hacked');
 });
 
 test('without a command a shell worker prints its usage', async () => {
-  const { code, err } = await startProcess(['./worker.sh', queue], folder, tock.env).ended;
-  const usage = 'usage: worker.sh QUEUE COMMAND [ARGUMENT...]\n';
-  expect({ code, err }).toEqual({ code: 2, err: usage });
+  const ended = await startProcess(['./worker.sh', queue], folder, tock.env).ended;
+  expect(ended).toMatchObject({ code: 2, err: 'usage: worker.sh QUEUE COMMAND [ARGUMENT...]\n' });
 });
 
 test("a command's output is its result: JSON, text, or nothing", async () => {
   const scripts = ['printf "a\\0b\\n"', 'true', 'echo "{not json}"', 'echo 1 2'];
   const ids = await tock.enqueue(queue, scripts);
   await worker('bash -c "$(jq -r .)"').ended;
-  const results = [];
-  for (const id of ids) results.push((await tock.task(id)).result);
-  expect(results).toEqual(['ab\n', null, '{not json}\n', '1 2\n']);
+  expect(await resultsOf(ids)).toEqual(['ab\n', null, '{not json}\n', '1 2\n']);
 });
 
 test('a failed command is retried, exit code 65 makes the task dead, and stderr is the error', async () => {
@@ -107,12 +92,8 @@ test('a command that runs longer than its lease keeps the lease', async () => {
   const script = 'until [[ -e over ]]; do sleep 0.1; done; echo 1';
   // The worker extends the lease after a third of its time. The rest is a margin for slow machines.
   const running = worker(script, { UNTIL_EMPTY: '1', LEASE_SECONDS: '30' });
-  const until = async (): Promise<number | undefined> => {
-    const { rows } = await tock.owner.query(
-      'select leased_until from tock.leases where closed_at is null',
-    );
-    return rows[0]?.leased_until.getTime();
-  };
+  const open = 'select leased_until from tock.leases where closed_at is null';
+  const until = async () => (await value<Date | undefined>(tock.owner, open))?.getTime();
   const first = await vi.waitUntil(until, { timeout: conditionTimeout });
   await vi.waitUntil(async () => ((await until()) ?? 0) > first, { timeout: conditionTimeout });
   writeFileSync(join(folder, 'over'), '');
@@ -136,27 +117,18 @@ test('a stopping worker releases tasks that do not end in time, which counts as 
   const [quick, slow] = [await tock.enqueue(queue, ['quick']), await tock.enqueue(queue, ['slow'])];
   const script = `cat >now; [[ $(cat now) == '"slow"' ]] && sleep 300; sleep 1; echo 1`;
   const first = worker(script, { STOP_SECONDS: '20' });
-  await vi.waitUntil(() => exists('now') && read('now') === '"quick"\n', {
-    timeout: conditionTimeout,
-  });
+  const takes = (what: string) =>
+    vi.waitUntil(() => exists('now') && read('now') === `"${what}"\n`, conditionTimeout);
+  await takes('quick');
   first.child.kill('SIGTERM');
   expect((await first.ended).code).toBe(0);
   expect(await tock.states([...quick, ...slow])).toEqual(['done', 'ready']);
   const second = worker(script, { STOP_SECONDS: '0' });
-  await vi.waitUntil(() => read('now') === '"slow"\n', { timeout: conditionTimeout });
+  await takes('slow');
   second.child.kill('SIGTERM');
   expect((await second.ended).code).toBe(0);
   expect(await tock.task(slow[0])).toMatchObject({ state: 'ready', attempt: 1, lost: 0 });
 });
 
-function read(name: string): string {
-  return readFileSync(join(folder, name), 'utf8');
-}
-
-function exists(name: string): boolean {
-  try {
-    return read(name) !== '';
-  } catch {
-    return false;
-  }
-}
+const read = (name: string) => readFileSync(join(folder, name), 'utf8');
+const exists = (name: string) => existsSync(join(folder, name)) && read(name) !== '';

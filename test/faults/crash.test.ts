@@ -63,6 +63,16 @@ async function rest(on: pg.Client): Promise<string[]> {
   }
 }
 
+/** Waits until so many tasks are completed, and no longer. */
+const reaches = (completed: Set<string>, count: number) =>
+  new Promise<void>((resolve) => {
+    const timer = setInterval(() => {
+      if (completed.size < count) return;
+      clearInterval(timer);
+      resolve();
+    }, 1);
+  });
+
 test('a server killed in mid-load, three times, loses no accepted task and repeats no completed one', async () => {
   const accepted = new Set<string>();
   const completed = new Set<string>();
@@ -77,14 +87,7 @@ test('a server killed in mid-load, three times, loses no accepted task and repea
       await complete(on, first.lease);
       for (const run of runs) completed.add(run.id);
     });
-    const goal = completed.size + 400;
-    await new Promise<void>((resolve) => {
-      const timer = setInterval(() => {
-        if (completed.size < goal) return;
-        clearInterval(timer);
-        resolve();
-      }, 5);
-    });
+    await reaches(completed, completed.size + 400);
     await db.kill9();
     await Promise.all([...writers, ...workers]);
     await db.start();
@@ -121,13 +124,7 @@ test('a completion acknowledged just before a crash holds, also if nothing was w
     await complete(on, first.lease);
     for (const run of runs) completed.add(run.id);
   });
-  await new Promise<void>((resolve) => {
-    const timer = setInterval(() => {
-      if (completed.size < 500) return;
-      clearInterval(timer);
-      resolve();
-    }, 1);
-  });
+  await reaches(completed, 500);
   await db.kill9();
   await Promise.all(workers);
   await db.start();

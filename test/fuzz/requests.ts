@@ -20,14 +20,12 @@ export type Plan = {
 
 const isIn = (where: string) => (parameter: Parameter) => parameter.in === where;
 
-function some(parameters: Parameter[]): fc.Arbitrary<Record<string, unknown>> {
+type Params = Plan['params'];
+
+function some(parameters: Parameter[]): fc.Arbitrary<Params> {
   const properties = Object.fromEntries(parameters.map(({ name, schema }) => [name, schema]));
-  const required = parameters
-    .filter((parameter) => parameter.required)
-    .map((parameter) => parameter.name);
-  return valuesOf({ type: 'object', properties, required }) as fc.Arbitrary<
-    Record<string, unknown>
-  >;
+  const required = parameters.flatMap(({ name, required }) => (required ? [name] : []));
+  return valuesOf({ type: 'object', properties, required }) as fc.Arbitrary<Params>;
 }
 
 /** Generates requests that the document allows. */
@@ -83,18 +81,8 @@ function structuredClonePlain(value: unknown): unknown {
 const odd = fc.constantFrom(
   ...injections,
   ...dates,
-  '',
-  ' ',
-  '\0',
-  'a\0b',
-  '0',
-  '-1',
-  '00000001',
-  '9223372036854775808',
-  '1234567890123456789012345',
-  '../../etc',
-  '*',
-  'x'.repeat(5000),
+  ...'0 -1 00000001 9223372036854775808 1234567890123456789012345 ../../etc *'.split(' '),
+  ...['', ' ', '\0', 'a\0b', 'x'.repeat(5000)],
 );
 
 type Spoil = { where: string; how: string; at: number; wrong: string; odd: string };
@@ -116,14 +104,10 @@ function spoil(plan: Plan, operation: Operation, { where, how, at, wrong, odd }:
     };
   }
   if (where === 'header' || operation.body === null) {
-    const name = [
-      'Idempotency-Key',
-      'X-Request-Id',
-      'Content-Type',
-      'Accept',
-      'Origin',
-      'Authorization',
-    ][at % 6] as string;
+    const names = 'Idempotency-Key X-Request-Id Content-Type Accept Origin Authorization'.split(
+      ' ',
+    );
+    const name = names[at % 6] as string;
     return { ...plan, headers: { ...plan.headers, [name]: odd } };
   }
   return { ...plan, body: spoiled(plan.body, how, at, wrong) };
@@ -150,26 +134,8 @@ const bytes = fc.uint8Array({ maxLength: 300 });
 const pieces = fc
   .array(
     fc.constantFrom(
-      '{',
-      '}',
-      '[',
-      ']',
-      '"',
-      ':',
-      ',',
-      '\\u0000',
-      '\\',
-      '\\ud800',
-      'tasks',
-      'payload',
-      '1e999',
-      '-',
-      '\0',
-      '\ufeff',
-      'null',
-      '{"tasks":[',
-      '{"payload":',
-      "'",
+      ...'{ } [ ] " : , \\u0000 \\ \\ud800 tasks payload 1e999 - \0 \ufeff null'.split(' '),
+      ...['{"tasks":[', '{"payload":', "'"],
     ),
     { maxLength: 20 },
   )
@@ -201,34 +167,10 @@ const types = fc.constantFrom(
   '',
   'x'.repeat(2000),
 );
-const methods = fc.constantFrom(
-  'GET',
-  'HEAD',
-  'OPTIONS',
-  'POST',
-  'PUT',
-  'PATCH',
-  'DELETE',
-  'PROPFIND',
-);
+const methods = fc.constantFrom(...'GET HEAD OPTIONS POST PUT PATCH DELETE PROPFIND'.split(' '));
 const tails = fc.constantFrom(
-  '',
-  '',
-  '/',
-  '//',
-  '?',
-  '?%',
-  '?a=1&a=2',
-  '?%00=1',
-  '?limit=%ff',
-  '?__proto__=1',
-  '/%00',
-  '/%ff',
-  '/%2F..%2f',
-  '/..;/',
-  `/${'x'.repeat(8000)}`,
-  `?${'a=1&'.repeat(2000)}`,
-  '#x',
+  ...['', '', `/${'x'.repeat(8000)}`, `?${'a=1&'.repeat(2000)}`],
+  ...'/ // ? ?% ?a=1&a=2 ?%00=1 ?limit=%ff ?__proto__=1 /%00 /%ff /%2F..%2f /..;/ #x'.split(' '),
 );
 
 /** Generates requests with meaningless bodies, methods, media types and paths. */

@@ -1,15 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { waitUntil } from '../sql/verbs.ts';
 import { conditionTimeout } from '../timeout.ts';
-import { type Service, service } from './service.ts';
+import { fileService } from './file_service.ts';
 
-let tock: Service;
+const tock = fileService();
 let mine: string;
 beforeAll(async () => {
-  tock = await service();
   mine = await tock.makeKey(['enqueue', 'read', 'admin'], ['mine']);
 });
-afterAll(() => tock.database.drop());
 
 async function enqueue(queue: string, task: object): Promise<string> {
   return (await tock.send(`POST /v1/queues/${queue}/tasks`, { body: task })).body.ids[0];

@@ -1,15 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Service, service } from './service.ts';
+import { expect, test } from 'vitest';
+import { fileService } from './file_service.ts';
 
-let tock: Service;
-beforeAll(async () => {
-  tock = await service();
-});
-afterAll(() => tock.database.drop());
-
-const post = (path: string, body: object, key?: string) =>
-  tock.send(`POST /v1/${path}`, { body, ...(key && { key }) });
-const claim = async (queue: string) => (await post(`queues/${queue}/claim`, {})).body;
+const tock = fileService();
 
 test('tasks of one call run after their parents, and the last one gets all results', async () => {
   const tasks = [
@@ -17,17 +9,17 @@ test('tasks of one call run after their parents, and the last one gets all resul
     { name: 'b', payload: 2, depends_on: ['a'] },
     { payload: 'sum', depends_on: ['a', 'b'], include_results: true },
   ];
-  const { ids } = (await post('queues/flow/tasks', { tasks })).body;
+  const ids = await tock.add('flow', ...tasks);
   for (const n of [0, 1]) {
-    const { lease, tasks } = await claim('flow');
+    const { lease, tasks } = await tock.claim('flow');
     expect(tasks).toMatchObject([{ id: ids[n], payload: n + 1 }]);
-    await post(`leases/${lease}/complete`, { results: [{ id: ids[n], result: n * 10 }] });
+    await tock.post(`leases/${lease}/complete`, { results: [{ id: ids[n], result: n * 10 }] });
   }
   const all = [
     { id: ids[0], name: 'a', state: 'done', result: 0 },
     { id: ids[1], name: 'b', state: 'done', result: 10 },
   ];
-  expect((await claim('flow')).tasks).toMatchObject([
+  expect((await tock.claim('flow')).tasks).toMatchObject([
     { id: ids[2], payload: { payload: 'sum', parents: all } },
   ]);
   const parents = `GET /v1/tasks/${ids[2]}/parents`;
@@ -41,40 +33,22 @@ test('tasks of one call run after their parents, and the last one gets all resul
   expect((await tock.send('GET /v1/tasks/999999999/parents')).status).toBe(404);
 });
 
-test('the children of a task are listed page by page', async () => {
-  const [id] = (await post('queues/elder/tasks', {})).body.ids;
-  const tasks = Array.from({ length: 3 }, (_, n) => ({ payload: n, depends_on: [id] }));
-  const { ids } = (await post('queues/younger/tasks', { tasks })).body;
-  const list = async (query = '') =>
-    (await tock.send(`GET /v1/tasks/${id}/children?${query}`)).body;
-  const child = (n: number) => ({ id: ids[n], queue: 'younger', state: 'waiting' });
-  expect(await list()).toEqual({ children: [child(0), child(1), child(2)], cursor: null });
-  const first = await list('limit=2');
-  expect(first).toEqual({ children: [child(0), child(1)], cursor: ids[1] });
-  expect(await list(`limit=2&cursor=${first.cursor}`)).toEqual({
-    children: [child(2)],
-    cursor: null,
-  });
-  expect((await tock.send('GET /v1/tasks/999999999/children')).status).toBe(404);
-  expect(await list('limit=0')).toMatchObject({ status: 422, field: 'limit' });
-});
-
 test('a key sees the children of its own queues and tenants, and gets to all of them', async () => {
   const key = await tock.makeKey(['read'], ['elder']);
-  const [id] = (await post('queues/elder/tasks', {})).body.ids;
+  const [id] = await tock.add('elder');
   const child = { depends_on: [id] };
-  const add = async (queue: string) => (await post(`queues/${queue}/tasks`, child)).body.ids[0];
+  const add = async (queue: string) => (await tock.add(queue, child))[0];
   const foreign = [await add('younger'), await add('younger')];
   const own = [await add('elder'), await add('elder')];
   const list = async (query: string) =>
     (await tock.send(`GET /v1/tasks/${id}/children?${query}`, { key })).body;
   const first = await list('limit=1');
-  expect(first).toMatchObject({ children: [{ id: own[0] }], cursor: own[0] });
+  const child0 = { id: own[0], queue: 'elder', state: 'waiting' };
+  expect(first).toEqual({ children: [child0], cursor: own[0] });
   const second = await list(`limit=1&cursor=${first.cursor}`);
   expect(second).toMatchObject({ children: [{ id: own[1] }], cursor: null });
   expect(JSON.stringify([first, second])).not.toContain(foreign[1]);
-  const many = { tasks: Array.from({ length: 1000 }, () => child) };
-  await post('queues/younger/tasks', many);
+  await tock.add('younger', ...Array(1000).fill(child));
   own.push(await add('elder'));
   // Between its own children are a thousand foreign ones, which fill a page without any.
   const found = [];
@@ -89,23 +63,22 @@ test('a key sees the children of its own queues and tenants, and gets to all of 
 });
 
 test('a page of parents has those that the key may read, wherever they stand', async () => {
-  const add = async (queue: string) => (await post(`queues/${queue}/tasks`, {})).body.ids[0];
-  const parents = [await add('others'), await add('others'), await add('ours'), await add('ours')];
-  const [id] = (await post('queues/ours/tasks', { depends_on: parents })).body.ids;
+  const parents = [...(await tock.add('others', {}, {})), ...(await tock.add('ours', {}, {}))];
+  const [id] = await tock.add('ours', { depends_on: parents });
   const key = await tock.makeKey(['read'], ['ours']);
   const { body } = await tock.send(`GET /v1/tasks/${id}/parents?limit=1`, { key });
   expect(body).toMatchObject({ parents: [{ n: 3, id: parents[2] }], counts: { ready: 2 } });
 });
 
 test('of many parents those in one state are listed, without their results', async () => {
-  const tasks = Array.from({ length: 6 }, (_, n) => ({ payload: n, max_attempts: 1 }));
-  const { ids } = (await post('queues/many/tasks', { tasks })).body;
-  const child = { depends_on: ids, on_parent_failure: 'wait' };
-  const [id] = (await post('queues/many/tasks', child)).body.ids;
-  const claimed = (await post('queues/many/claim', { limit: 4 })).body;
+  const ids = await tock.add('many', ...Array(6).fill({ max_attempts: 1 }));
+  const [id] = await tock.add('many', { depends_on: ids, on_parent_failure: 'wait' });
+  const claimed = await tock.claim('many', { limit: 4 });
   const [first, second] = claimed.tasks;
-  await post(`leases/${claimed.lease}/complete`, { results: [{ id: first.id, result: 'big' }] });
-  await post(`leases/${claimed.lease}/fail`, { failures: [{ id: second.id, error: 'no' }] });
+  await tock.post(`leases/${claimed.lease}/complete`, {
+    results: [{ id: first.id, result: 'big' }],
+  });
+  await tock.post(`leases/${claimed.lease}/fail`, { failures: [{ id: second.id, error: 'no' }] });
   const list = (query: string) => tock.send(`GET /v1/tasks/${id}/parents?${query}`);
   expect((await list('state=dead&limit=1')).body).toEqual({
     parents: [{ n: 2, id: ids[1], name: null, state: 'dead', result: null }],
@@ -116,31 +89,16 @@ test('of many parents those in one state are listed, without their results', asy
   expect(await list('state=soon')).toMatchObject({ status: 422, body: { field: 'state' } });
 });
 
-for (const [task, field, detail] of [
-  [{ depends_on: 'a' }, 'depends_on', 'an array of up to 10,000 ids of tasks'],
-  [{ depends_on: [{}] }, 'depends_on[0]', 'an id of a task, the name of one in this call, or *'],
-  [{ depends_on: ['a'] }, 'depends_on[0]', 'no task of this call is named a'],
-  [{ name: '12' }, 'name', 'not only digits'],
-  [{ depends_on: [1], on_parent_failure: 'no' }, 'on_parent_failure', 'cancel or run or wait'],
-] as const) {
-  test(`refused: ${JSON.stringify(task)}`, async () => {
-    const { status, body } = await post('queues/refused/tasks', task);
-    expect(status).toBe(422);
-    expect(body).toMatchObject({ field });
-    expect(body.detail).toContain(detail);
-  });
-}
-
 test('a key for some queues names no parents of others', async () => {
-  const { ids } = (await post('queues/secret/tasks', { payload: 1 })).body;
+  const ids = await tock.add('secret');
   const key = await tock.makeKey(['enqueue'], ['open']);
   const task = { depends_on: ids, include_results: true };
-  expect((await post('queues/open/tasks', task, key)).body).toMatchObject({
+  expect((await tock.post('queues/open/tasks', task, key)).body).toMatchObject({
     status: 403,
     field: 'depends_on',
   });
-  expect((await post('queues/open/tasks', { tasks: [{}, task] }, key)).status).toBe(403);
-  expect((await post('queues/open/tasks', task)).status).toBe(201);
+  expect((await tock.post('queues/open/tasks', { tasks: [{}, task] }, key)).status).toBe(403);
+  expect((await tock.post('queues/open/tasks', task)).status).toBe(201);
 });
 
 test("a key for some queues does not see the data of other queues' tasks through its own tasks", async () => {
@@ -149,10 +107,9 @@ test("a key for some queues does not see the data of other queues' tasks through
   const parentsOf = async (id: string, by = key) =>
     (await tock.send(`GET /v1/tasks/${id}/parents`, { key: by })).body.parents;
   const end = async (queue: string, how: 'complete' | 'fail', body: object) =>
-    post(`leases/${(await claim(queue)).lease}/${how}`, body);
+    tock.post(`leases/${(await tock.claim(queue)).lease}/${how}`, body);
   const fatal = { error: { message: 'secret' }, fatal: true };
-  const add = async (queue: string, task: object) =>
-    (await post(`queues/${queue}/tasks`, task)).body.ids[0];
+  const add = async (queue: string, task: object) => (await tock.add(queue, task))[0];
 
   const foreign = await add('theirs', { payload: 1 });
   await end('theirs', 'complete', { results: [{ id: foreign, result: 'secret' }] });
@@ -161,22 +118,19 @@ test("a key for some queues does not see the data of other queues' tasks through
   // Dead in its own queue, and run again in another.
   const sent = await add('mine', {});
   await end('mine', 'fail', fatal);
-  const redriven = await post('queues/mine/redrive', { to_queue: 'theirs' });
+  const redriven = await tock.post('queues/mine/redrive', { to_queue: 'theirs' });
   const [again] = redriven.body.ids;
   await end('theirs', 'complete', { results: [{ id: again, result: 'secret' }] });
   const parents = [foreign, own, sent];
-  const child = await add('mine', {
-    depends_on: parents,
-    on_parent_failure: 'run',
-    delay_seconds: 600,
-  });
+  const later = { on_parent_failure: 'run', delay_seconds: 600 };
+  const child = await add('mine', { depends_on: parents, ...later });
   expect(await parentsOf(child)).toEqual([
     { n: 2, id: own, name: null, state: 'done', result: 'open' },
   ]);
   expect(await parentsOf(child, tock.key)).toHaveLength(3);
   expect((await see(child)).options.depends_on).toEqual([own]);
   expect(await see(sent)).toMatchObject({ id: sent, reruns: [] });
-  expect((await tock.send(`GET /v1/tasks/${sent}`)).body.reruns).toMatchObject([{ id: again }]);
+  expect((await tock.task(sent)).reruns).toMatchObject([{ id: again }]);
 
   const dies = await add('theirs', {});
   const cancelled = await add('mine', { depends_on: [dies] });
@@ -212,32 +166,11 @@ test('a key for some queues cannot name a parent id that does not exist yet', as
   expect(await reach(tock.key)).toBe(coming);
 });
 
-test('a task spawns others with its completion, and continues with their results', async () => {
-  const { ids } = (await post('queues/whole/tasks', { payload: 'book' })).body;
-  const { lease } = await claim('whole');
-  const spawn = { queue: 'parts', tasks: [{ payload: 1, name: 'one' }], wait: true };
-  const body = { results: [{ id: ids[0], result: 'split', spawn }] };
-  expect((await post(`leases/${lease}/complete`, body)).body).toEqual({
-    completed: 1,
-    refused: [],
-  });
-  const part = await claim('parts');
-  await post(`leases/${part.lease}/complete`, {
-    results: [{ id: part.tasks[0].id, result: 'done' }],
-  });
-  expect((await claim('whole')).tasks).toMatchObject([
-    {
-      id: ids[0],
-      payload: { payload: 'book', result: 'split', children: [{ state: 'done', result: 'done' }] },
-    },
-  ]);
-});
-
 test("a spawn is checked like an enqueue: its tasks, and the key's rights", async () => {
-  const { ids } = (await post('queues/bad/tasks', {})).body;
-  const { lease } = await claim('bad');
+  const ids = await tock.add('bad');
+  const { lease } = await tock.claim('bad');
   const complete = (spawn: object, key?: string) =>
-    post(`leases/${lease}/complete`, { results: [{ id: ids[0], spawn }] }, key);
+    tock.post(`leases/${lease}/complete`, { results: [{ id: ids[0], spawn }] }, key);
   expect((await complete({ tasks: [{ depends_on: ['x'] }] })).body).toMatchObject({
     status: 422,
     field: 'results[0].spawn.tasks[0].depends_on[0]',

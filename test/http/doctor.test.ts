@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { clocks, versions } from '../../cli/diagnosis.ts';
-import { type Service, service } from './service.ts';
+import { fileService } from './file_service.ts';
 
-let tock: Service;
-beforeAll(async () => {
-  tock = await service();
-});
-afterAll(() => tock.database.drop());
+const tock = fileService();
 
 test('the doctor reports a problem with a hint, and not any more once it is repaired', async () => {
   const named = async () => {

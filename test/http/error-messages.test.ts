@@ -100,25 +100,19 @@ test('only the unknown or invalid change is reported', async () => {
   }
 });
 
-test('an unknown scope is refused with the list of scopes', async () => {
-  const { body } = await send('POST /v1/keys', '{"name": "k", "scopes": []}');
-  expect(body.detail).toBe('scopes: a list of one or more of enqueue, claim, read, admin');
-});
+const enqueue = 'POST /v1/queues/q/tasks';
+const scopes = 'scopes: a list of one or more of enqueue, claim, read, admin';
 
-test('a query string is refused by a route without options', async () => {
-  const { body } = await send('POST /v1/queues/q/tasks?priority=1', '{}');
-  expect(body.detail).toBe('priority: this route has no options in its query string');
-});
-
-test("a missing body or one that is not JSON is refused with Tock's own message", async () => {
+test.each([
+  ['POST /v1/keys', '{"name": "k", "scopes": []}', 422, scopes],
+  [`${enqueue}?priority=1`, '{}', 422, 'priority: this route has no options in its query string'],
+  [enqueue, undefined, 400, 'The request has no body.'],
+  [enqueue, ' ', 400, 'The request has no body.'],
+  [enqueue, 'payload=1', 400, 'The body is not JSON.'],
+])('%s with the body %s is refused with %i: %s', async (route, sent, status, detail) => {
+  const refused = await send(route, sent);
+  expect(refused).toMatchObject({ status, body: { detail } });
+  if (status !== 400) return;
   const hint = 'Send one JSON object in UTF-8; GET /openapi.json describes the route.';
-  for (const [body, detail] of [
-    [undefined, 'The request has no body.'],
-    [' ', 'The request has no body.'],
-    ['{"payload": ', 'The body is not JSON.'],
-    ['payload=1', 'The body is not JSON.'],
-  ] as const) {
-    const refused = await send('POST /v1/queues/q/tasks', body);
-    expect(refused).toMatchObject({ status: 400, body: { field: 'body', detail, hint } });
-  }
+  expect(refused.body).toMatchObject({ field: 'body', hint });
 });

@@ -48,18 +48,10 @@ function checkHistogram(family: Family): void {
       if (!/^(\d+(\.\d+)?|\+Inf)$/.test(le)) refuse('a bound', le);
       return le === '+Inf' ? Number.POSITIVE_INFINITY : Number(le);
     });
-    const rises = (of: number[], least: number) =>
-      of.every(
-        (bound, at) => at === 0 || bound - (of[at - 1] as number) > least || bound === Infinity,
-      );
-    if (!rises(bounds, 0) || bounds.at(-1) !== Infinity) refuse('bounds', group);
-    if (
-      !rises(
-        buckets.map(({ value }) => value),
-        -1,
-      )
-    )
-      refuse('counts fall', group);
+    if (bounds.some((bound, n) => bound <= (bounds[n - 1] ?? -1))) refuse('bounds', group);
+    if (bounds.at(-1) !== Infinity) refuse('bounds', group);
+    const counts = buckets.map(({ value }) => value);
+    if (counts.some((value, n) => value < (counts[n - 1] ?? 0))) refuse('counts fall', group);
     const [count, more] = named('_count');
     const [sum] = named('_sum');
     if (!count || !sum || more) refuse('count and sum', group);

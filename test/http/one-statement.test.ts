@@ -1,11 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Service, service } from './service.ts';
+import { expect, test } from 'vitest';
+import { fileService } from './file_service.ts';
 
-let tock: Service;
-beforeAll(async () => {
-  tock = await service();
-});
-afterAll(() => tock.database.drop());
+const tock = fileService();
 
 test("every request is one statement with the key's check and the work", async () => {
   const statements = async (route: string, body?: unknown) => {
@@ -44,49 +40,33 @@ test("every request is one statement with the key's check and the work", async (
     await statements('POST /v1/tasks/rerun', { ids: [waiting], request_id: 'again' }),
     await statements('POST /v1/tasks/move', { ids: [waiting], queue: 'two' }),
     await statements('POST /v1/tasks/reprioritize', { ids: [waiting], priority: 3 }),
-    await statements('GET /v1/tasks?queue=one&state=dead'),
-    await statements('GET /v1/queues/one/dead'),
     await statements('POST /v1/queues/one/redrive', {}),
     await statements('POST /v1/queues/one/reprioritize', { priority: 3 }),
     await statements('POST /v1/queues/one/cancel', {}),
     await statements('POST /v1/queues/one/purge', {}),
     await statements('DELETE /v1/queues/one?force=true'),
-    await statements('GET /v1/doctor'),
     await statements('PUT /v1/queues/one', {}),
-    await statements('GET /v1/queues/one'),
-    await statements('GET /v1/queues/one/series'),
-    await statements('GET /v1/series'),
-    await statements('GET /v1/overview'),
-    await statements('GET /metrics'),
-    await statements('GET /v1/queues'),
-    await statements('GET /v1/stats'),
     await statements('PUT /v1/queues/one', { rate_limit: 5 }),
-    await statements('GET /v1/limits'),
     await statements('PUT /v1/pools/p/workers/w', {}),
     await statements('POST /v1/pools/p/assign', { task: 't' }),
     await statements('POST /v1/pools/p/assign-all', { tasks: ['s'] }),
     await statements('POST /v1/pools/p/unassign', { task: 't' }),
     await statements('POST /v1/pools/p/tasks', { tasks: ['u'] }),
     await statements('POST /v1/pools/p/take', { worker: 'w' }),
-    await statements('GET /v1/pools/p'),
-    await statements('GET /v1/pools'),
-    await statements('DELETE /v1/pools/p/workers/w'),
     await statements('PUT /v1/schedules/s', { queue: 'one', cron: '@daily' }),
-    await statements('GET /v1/schedules/s'),
-    await statements('GET /v1/schedules'),
     await statements('POST /v1/schedules/s/pause'),
     await statements('POST /v1/schedules/s/resume'),
     await statements('POST /v1/schedules/s/run', {}),
-    await statements('GET /v1/schedules/s/fires'),
-    await statements('GET /v1/schedules/s/next'),
-    await statements('GET /v1/next-fires?cron=@daily'),
-    await statements('DELETE /v1/schedules/s'),
-    await statements('GET /v1/queues/one/limits'),
     await statements('POST /v1/queues/one/limits/reset'),
-    await statements('GET /v1/keys'),
-    await statements(`DELETE /v1/keys/${made.body.prefix}`),
     await statements('POST /v1/tick', {}),
   ];
+  const reads = `/metrics /v1/tasks?queue=one&state=dead /v1/queues/one /v1/queues/one/dead /v1/doctor
+    /v1/queues/one/series /v1/queues/one/limits /v1/series /v1/overview /v1/queues /v1/stats /v1/limits
+    /v1/keys /v1/pools /v1/pools/p /v1/schedules /v1/schedules/s /v1/schedules/s/fires
+    /v1/schedules/s/next /v1/next-fires?cron=@daily`;
+  for (const path of reads.split(/\s+/)) rest.push(await statements(`GET ${path}`));
+  for (const path of ['schedules/s', 'pools/p/workers/w', `keys/${made.body.prefix}`])
+    rest.push(await statements(`DELETE /v1/${path}`));
   for (const { sent } of [enqueued, made, ...rest]) {
     // These functions check the key themselves, before anything else.
     if (/^select tock\.http_(enqueue|complete)\(p_key => \$1, [^()]*\) as body$/.test(sent))
@@ -121,20 +101,16 @@ test('for a body over 8 KiB the key is checked before it is read, and again with
 
 test('the key is checked before the verb does anything', async () => {
   const key = await tock.makeKey(['read']);
-  const { rows: before } = await tock.owner.query(
-    'select last_value, is_called from tock.positions',
-  );
+  const position = 'select last_value, is_called from tock.positions';
+  const { rows: before } = await tock.owner.query(position);
   const refused = await tock.send('POST /v1/queues/unheard/tasks', { key, body: { payload: 1 } });
   expect(refused.status).toBe(403);
   // An enqueue advances this sequence, and a rollback does not undo that. So the verb has not run at all.
-  const { rows: after } = await tock.owner.query(
-    'select last_value, is_called from tock.positions',
-  );
+  const { rows: after } = await tock.owner.query(position);
   expect(after).toEqual(before);
   expect((await tock.send('GET /v1/queues/unheard')).status).toBe(404);
 
-  const { body } = await tock.send('POST /v1/queues/judged/tasks', { body: {} });
-  const [id] = body.ids;
+  const [id] = await tock.add('judged');
   for (const [route, request] of [
     ['POST /v1/queues/judged/claim', {}],
     [`PATCH /v1/tasks/${id}`, { payload: 1 }],
@@ -143,6 +119,6 @@ test('the key is checked before the verb does anything', async () => {
   ] as const) {
     expect(await tock.send(route, { key, body: request }), route).toMatchObject({ status: 403 });
   }
-  const task = await tock.send(`GET /v1/tasks/${id}`);
-  expect(task.body).toMatchObject({ state: 'ready', payload: null, runs: [{ state: 'ready' }] });
+  const unchanged = { state: 'ready', payload: null, runs: [{ state: 'ready' }] };
+  expect(await tock.task(id)).toMatchObject(unchanged);
 });

@@ -10,9 +10,6 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-const stateOf = (body: string) => body;
-const disconnected = new AbortController().signal;
-
 /** Gives these answers in order, then the last one repeatedly, each after `ms`. `times` has the times of the polls. */
 function answers(states: string[], ms = 0) {
   const times: number[] = [];
@@ -25,36 +22,34 @@ function answers(states: string[], ms = 0) {
   return { once, times };
 }
 
-/** Lets a minute pass and returns the result of the wait. */
-async function waited<T>(wait: Promise<T>): Promise<T> {
+type Options = Partial<Parameters<typeof poll>[2]>;
+
+const start = (once: () => Promise<{ body: string }>, options: Options) =>
+  poll(once, (body) => body, {
+    seconds: 30,
+    disconnected: new AbortController().signal,
+    ...options,
+  });
+
+/** Polls while a minute passes, and returns the last answer's state. */
+async function polled(once: () => Promise<{ body: string }>, options: Options = {}) {
+  const wait = start(once, options);
   await vi.advanceTimersByTimeAsync(60_000);
-  return wait;
+  return (await wait)?.body;
 }
 
 /** Milliseconds from each poll to the next. */
 const gaps = (times: number[]) => times.slice(1).map((at, n) => at - (times[n] ?? 0));
 
-test('after skipping cancelled runs a waiting claim is repeated at once, until it finds a task', async () => {
-  const { once, times } = answers([...Array(60).fill('passing'), 'found']);
-  expect(await waited(poll(once, stateOf, { seconds: 30, disconnected }))).toEqual({
-    body: 'found',
-  });
-  expect(times).toHaveLength(61);
-});
-
 test('a call that does not wait is not repeated, even after skipping cancelled runs', async () => {
   const { once, times } = answers(['passing']);
-  expect(await waited(poll(once, stateOf, { seconds: 0, disconnected }))).toEqual({
-    body: 'passing',
-  });
+  expect(await polled(once, { seconds: 0 })).toBe('passing');
   expect(times).toHaveLength(1);
 });
 
 test('after skipping cancelled runs a claim is repeated a hundred times at once, then with pauses', async () => {
   const { once, times } = answers(['passing']);
-  expect(await waited(poll(once, stateOf, { seconds: 1, disconnected }))).toEqual({
-    body: 'passing',
-  });
+  expect(await polled(once, { seconds: 1 })).toBe('passing');
   expect(times.length).toBeGreaterThan(101);
   expect(times.length).toBeLessThanOrEqual(101 + 64);
 });
@@ -66,28 +61,21 @@ test('a claim is not repeated after its client has disconnected', async () => {
     if (times.length === 3) client.abort();
     return once();
   };
-  await waited(poll(leave, stateOf, { seconds: 30, disconnected: client.signal }));
+  await polled(leave, { disconnected: client.signal });
   expect(times).toHaveLength(4);
 });
 
-test.each(['empty', 'paused', 'busy'])(
-  'a claim that is %s is repeated with pauses',
-  async (state) => {
-    const { once, times } = answers([state, state, 'found']);
-    expect(await waited(poll(once, stateOf, { seconds: 30, disconnected }))).toEqual({
-      body: 'found',
-    });
-    expect(times).toHaveLength(3);
-    for (const gap of gaps(times)) expect(gap).toBeGreaterThanOrEqual(16);
-  },
-);
+test.each(['paused', 'busy'])('a claim that is %s is repeated with pauses', async (state) => {
+  const { once, times } = answers([state, state, 'found']);
+  expect(await polled(once)).toBe('found');
+  expect(times).toHaveLength(3);
+  for (const gap of gaps(times)) expect(gap).toBeGreaterThanOrEqual(16);
+});
 
 test('a waiting claim polls every 20 ms with jitter, and once more at its deadline', async () => {
   const { once, times } = answers(['empty']);
   const started = Date.now();
-  expect(await waited(poll(once, stateOf, { seconds: 2, disconnected }))).toEqual({
-    body: 'empty',
-  });
+  expect(await polled(once, { seconds: 2 })).toBe('empty');
   const between = gaps(times.slice(0, -1));
   for (const gap of between) {
     expect(gap).toBeGreaterThanOrEqual(16);
@@ -99,7 +87,7 @@ test('a waiting claim polls every 20 ms with jitter, and once more at its deadli
 
 test('polls use a slow database at most half of the time', async () => {
   const { once, times } = answers(['empty'], 100);
-  await waited(poll(once, stateOf, { seconds: 2, disconnected }));
+  await polled(once, { seconds: 2 });
   for (const gap of gaps(times.slice(0, -1))) expect(gap).toBeGreaterThan(195);
   expect(times.length).toBeLessThanOrEqual(11);
 });
@@ -109,10 +97,9 @@ test('a client that disconnects during a pause ends the polling', async () => {
   const { once, times } = answers(['empty']);
   setTimeout(() => client.abort(), 200);
   const started = Date.now();
-  const ended = poll(once, stateOf, { seconds: 30, most: 10, disconnected: client.signal }).then(
-    Date.now,
-  );
-  expect(await waited(ended)).toBe(started + 200);
+  const ended = start(once, { most: 10, disconnected: client.signal }).then(Date.now);
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(await ended).toBe(started + 200);
   expect(times).toHaveLength(1);
 });
 
@@ -120,7 +107,7 @@ test('with a limit of statements the polls are spread over the time', async () =
   for (let round = 0; round < 8; round++) {
     const { once, times } = answers(['empty']);
     const started = Date.now();
-    await waited(poll(once, stateOf, { seconds: 2, most: 11, disconnected }));
+    await polled(once, { seconds: 2, most: 11 });
     expect(times).toHaveLength(11);
     for (const [n, gap] of gaps(times.slice(0, -1)).entries()) {
       // The remaining time is divided by the number of remaining polls, with a random difference of up to a fifth.
@@ -134,16 +121,14 @@ test('with a limit of statements the polls are spread over the time', async () =
 
 test('a claim that skips cancelled runs stays within the limit of statements', async () => {
   const { once, times } = answers(['passing']);
-  expect(await waited(poll(once, stateOf, { seconds: 30, most: 45, disconnected }))).toEqual({
-    body: 'passing',
-  });
+  expect(await polled(once, { most: 45 })).toBe('passing');
   expect(times).toHaveLength(45);
 });
 
 test('with `share` the pauses grow with the time waited', async () => {
   const { once, times } = answers(['empty']);
   const started = Date.now();
-  await waited(poll(once, stateOf, { seconds: 30, share: 0.1, disconnected }));
+  await polled(once, { share: 0.1 });
   expect(times.length).toBeGreaterThan(30);
   expect(times.length).toBeLessThan(100);
   for (const [n, gap] of gaps(times.slice(0, -1)).entries()) {
@@ -154,27 +139,18 @@ test('with `share` the pauses grow with the time waited', async () => {
   expect(times.at(-1)).toBe(started + 30_000);
 });
 
-test('a claim that a rate delays polls again when a task may start, not before', async () => {
+test('a claim that a rate delays polls again when a task may start, or at its deadline, not before', async () => {
   const { once, times } = answers(['limited', 'limited', 'found']);
-  const laterOf = () => 4;
-  expect(
-    await waited(poll(once, stateOf, { seconds: 30, secondsToAdmission: laterOf, disconnected })),
-  ).toEqual({
-    body: 'found',
-  });
-  for (const gap of gaps(times)) expect(gap).toBe(3000);
-});
-
-test('a claim that a rate delays beyond its deadline polls once more at the deadline', async () => {
-  const { once, times } = answers(['limited']);
-  const started = Date.now();
-  await waited(poll(once, stateOf, { seconds: 10, secondsToAdmission: () => 60, disconnected }));
-  expect(times).toEqual([started, started + 10_000]);
+  expect(await polled(once, { secondsToAdmission: () => 4 })).toBe('found');
+  expect(gaps(times)).toEqual([3000, 3000]);
+  const late = answers(['limited']);
+  await polled(late.once, { seconds: 10, secondsToAdmission: () => 60 });
+  expect(gaps(late.times)).toEqual([10_000]);
 });
 
 test('a claim that waits for another task to end polls like one without tasks', async () => {
   const { once, times } = answers(['limited']);
-  await waited(poll(once, stateOf, { seconds: 1, secondsToAdmission: () => 1, disconnected }));
+  await polled(once, { seconds: 1, secondsToAdmission: () => 1 });
   for (const gap of gaps(times.slice(0, -1))) expect(gap).toBeLessThanOrEqual(24);
 });
 
@@ -182,17 +158,16 @@ test('a poll waits for a free slot, until the deadline', async () => {
   const { once, times } = answers(['empty']);
   let free = false;
   const pollSlot = () => (free ? () => {} : null);
-  const wait = poll(once, stateOf, { seconds: 10, pollSlot, disconnected });
+  const wait = start(once, { seconds: 10, pollSlot });
   await vi.advanceTimersByTimeAsync(9000);
   expect(times).toHaveLength(1);
   free = true;
-  expect(await waited(wait)).toEqual({ body: 'empty' });
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect((await wait)?.body).toBe('empty');
   expect(times.length).toBeGreaterThan(10);
   free = false;
   const vain = answers(['empty']);
-  expect(await waited(poll(vain.once, stateOf, { seconds: 1, pollSlot, disconnected }))).toEqual({
-    body: 'empty',
-  });
+  expect(await polled(vain.once, { seconds: 1, pollSlot })).toBe('empty');
   expect(vain.times).toHaveLength(1);
 });
 
@@ -201,10 +176,11 @@ test('a client that disconnects while a poll waits for a slot ends the polling',
   const client = new AbortController();
   let free = false;
   const pollSlot = () => (free ? () => {} : null);
-  const wait = poll(once, stateOf, { seconds: 10, pollSlot, disconnected: client.signal });
+  const wait = start(once, { seconds: 10, pollSlot, disconnected: client.signal });
   await vi.advanceTimersByTimeAsync(1000);
   free = true;
   client.abort();
-  await waited(wait);
+  await vi.advanceTimersByTimeAsync(60_000);
+  await wait;
   expect(times).toHaveLength(1);
 });

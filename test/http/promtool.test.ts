@@ -1,18 +1,16 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { checkout } from '../../scripts/stack/paths.ts';
 import { promtool } from '../../scripts/stack/promtool.ts';
-import { type Service, service } from './service.ts';
+import { fileService } from './file_service.ts';
 
+const tock = fileService();
 let program: string | null;
-let tock: Service;
 beforeAll(async () => {
   program = await promtool();
-  tock = await service();
 });
-afterAll(() => tock.database.drop());
 beforeEach(({ skip }) => skip(program === null, 'there is no promtool, and no apt to fetch it'));
 
 function check(args: string[], input = '') {
@@ -26,8 +24,8 @@ function check(args: string[], input = '') {
 test('promtool accepts the metrics of an empty Tock, and of one with tasks', async () => {
   const metrics = async () => (await tock.send('GET /metrics')).text;
   expect(check(['metrics'], await metrics())).toEqual({ status: 0, output: '' });
-  await tock.send('POST /v1/queues/shop/tasks', { body: { tasks: [{}, {}] } });
-  await tock.send('POST /v1/queues/shop/claim', { body: {} });
+  await tock.add('shop', {}, {});
+  await tock.claim('shop');
   await tock.owner.query('select tock.collect_metrics()');
   const text = await metrics();
   expect(text).toContain('tock_runs_started_total{queue="shop"} 1\n');

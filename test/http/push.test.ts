@@ -1,24 +1,19 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Bindings } from '../../functions/env.ts';
 import { createApp } from '../../functions/http/app.ts';
 import { refusalReason } from '../../functions/push/guard.ts';
-import { json, serviceForRefusals, testRefusals } from './refusals.ts';
-import { type Service, service } from './service.ts';
+import { fileService } from './file_service.ts';
 
-let tock: Service;
-beforeAll(async () => {
-  tock = await service();
-});
-afterAll(() => tock.database.drop());
+const tock = fileService();
 
 const master = { TOCK_PUSH_SECRET: 'm'.repeat(32) };
 
 /** Sends a request to a Worker with these bindings. */
-async function send(route: string, body: object | null, env: Bindings = master) {
-  const [method, path = ''] = route.split(' ');
+async function send(route: string, body: object | null, env: Bindings = master, key = tock.key) {
+  const [method = '', path = ''] = route.split(' ');
   const app = createApp(tock.connect);
-  const headers = { authorization: `Bearer ${tock.key}`, 'content-type': 'application/json' };
-  const init = { method: method as string, headers, body: body && JSON.stringify(body) };
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+  const init = { method, headers, body: body && JSON.stringify(body) };
   const response = await app.request(path, init, env);
   // biome-ignore lint/suspicious/noExplicitAny: a test looks at whatever came
   return { status: response.status, body: (await response.json()) as any };
@@ -48,21 +43,15 @@ test('a private URL is refused unless TOCK_PUSH_PRIVATE allows it', async () => 
 
 const lease = '00000000-0000-4000-8000-000000000000';
 const good = 'https://example.com/hook';
+const tasks = 'POST /v1/queues/judged/tasks';
+const timed = { queue: 'judged', every_seconds: 60 };
 
 test.each<[string, string, (url: string) => object]>([
   ['PUT /v1/queues/judged', 'push.url', (url) => ({ push: { url } })],
   ['PUT /v1/queues/judged', 'dead_webhook.url', (url) => ({ dead_webhook: { url } })],
-  ['POST /v1/queues/judged/tasks', 'push_url', (url) => ({ push_url: url })],
-  [
-    'POST /v1/queues/judged/tasks',
-    'tasks[1].push_url',
-    (url) => ({ tasks: [{ push_url: good }, { push_url: url }] }),
-  ],
-  [
-    'PUT /v1/schedules/judged',
-    'options.push_url',
-    (push_url) => ({ queue: 'judged', every_seconds: 60, options: { push_url } }),
-  ],
+  [tasks, 'push_url', (url) => ({ push_url: url })],
+  [tasks, 'tasks[1].push_url', (url) => ({ tasks: [{ push_url: good }, { push_url: url }] })],
+  ['PUT /v1/schedules/s', 'options.push_url', (push_url) => ({ ...timed, options: { push_url } })],
   [
     `POST /v1/leases/${lease}/complete`,
     'results[0].spawn.tasks[0].push_url',
@@ -71,15 +60,8 @@ test.each<[string, string, (url: string) => object]>([
 ])('%s checks the URL in %s as a delivery does', async (route, field, body) => {
   for (const url of [
     'http://example.com/',
-    'https://example.com:22/',
-    'https://localhost/',
-    'https://10.0.0.1/',
     'https://169.254.169.254/',
-    'https://2130706433/',
-    'https://0177.0.0.1/',
     'https://0x7f.1/',
-    'https://[::1]/',
-    'https://[fe80::1]/',
     'https://[::ffff:10.0.0.1]/',
   ]) {
     const refused = await send(route, body(url));
@@ -119,13 +101,7 @@ test('no secret is stored in the database, and only an admin sees it', async () 
   const kept = rows.map(({ row }) => row).join();
   for (const secret of [body.secret, master.TOCK_PUSH_SECRET]) expect(kept).not.toContain(secret);
   const key = await tock.makeKey(['enqueue', 'claim', 'read']);
-  const reply = await tock.send('GET /v1/queues/kept/push-secret', { key });
-  expect([403, 503]).toContain(reply.status);
-  const mine = { ...tock, key };
-  const app = createApp(mine.connect);
-  const headers = { authorization: `Bearer ${key}` };
-  const refused = await app.request('/v1/queues/kept/push-secret', { headers }, master);
-  expect(refused.status).toBe(403);
+  expect((await send('GET /v1/queues/kept/push-secret', null, master, key)).status).toBe(403);
 });
 
 test('a Worker without a push secret neither shows nor rotates secrets', async () => {
@@ -154,45 +130,14 @@ test("an enqueue asks for the queue's push in its statement, only in a Worker wi
 test("every form of claim returns a task's headers, and so does the task", async () => {
   const headers = { traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' };
   const tasks = [{ payload: 1, headers }, { payload: 2 }, { payload: 3, headers: { a: 'b' } }];
-  const { body } = await tock.send('POST /v1/queues/h/tasks', { body: { tasks } });
-  expect((await tock.send(`GET /v1/tasks/${body.ids[0]}`)).body.options).toEqual({ headers });
-  const seen: unknown[] = [];
-  // biome-ignore lint/suspicious/noExplicitAny: as it came
-  const note = (claimed: any[]) =>
-    seen.push(...claimed.map((task) => [task.payload, task.headers]));
-  note((await tock.send('POST /v1/queues/h/claim', { body: {} })).body.tasks);
-  note((await tock.send('POST /v1/queues/h/claim', { body: {} })).body.tasks);
-  const any = await tock.send('POST /v1/claim', { body: { queues: ['h', 'other'] } });
-  note(any.body.leases[0].tasks);
-  expect(seen.sort()).toEqual([
+  const [id] = await tock.add('h', ...tasks);
+  expect((await tock.task(id)).options).toEqual({ headers });
+  const claimed = [...(await tock.claim('h')).tasks, ...(await tock.claim('h')).tasks];
+  const any = await tock.post('claim', { queues: ['h', 'other'] });
+  claimed.push(...any.body.leases[0].tasks);
+  expect(claimed.map((task) => [task.payload, task.headers]).sort()).toEqual([
     [1, headers],
     [2, null],
     [3, { a: 'b' }],
   ]);
 });
-
-serviceForRefusals();
-testRefusals('PUT /v1/queues/q', [
-  ['a push that is no object', 422, 'push', json({ push: 'https://example.com' })],
-  ['an unknown option of push', 422, 'push.to', json({ push: { to: 'x' } })],
-  ['a URL that is none', 422, 'push.url', json({ push: { url: 'example.com' } })],
-  ['a URL with a password', 422, 'push.url', json({ push: { url: 'https://a:b@c.example/' } })],
-  ['a URL of a private network', 422, 'push.url', json({ push: { url: 'https://10.0.0.1/' } })],
-  ['a URL with NUL', 422, 'push.url', json({ push: { url: 'https://c.example/\0' } })],
-  ['half a second', 422, 'push.timeout_seconds', json({ push: { timeout_seconds: 0.5 } })],
-  ['an hour', 422, 'push.timeout_seconds', json({ push: { timeout_seconds: 3600 } })],
-]);
-testRefusals('PUT /v1/queues/*', [['push for all', 422, 'push', json({ push: {} })]]);
-testRefusals('POST /v1/queues/q/tasks', [
-  ['a push_url where nobody pushes', 422, 'push_url', json({ push_url: 'https://c.example/' })],
-  ['a push_url that is none', 422, 'push_url', json({ push_url: 'c.example' })],
-  ['headers in a list', 422, 'headers', json({ headers: [] })],
-  ['a header that is no string', 422, 'headers.a', json({ headers: { a: 1 } })],
-  ['a header of two lines', 422, 'headers.a', json({ headers: { a: 'b\r\nc' } })],
-  [
-    'a header under a name that is none',
-    422,
-    'tasks[1].headers.A',
-    json({ tasks: [{}, { headers: { A: 'b' } }] }),
-  ],
-]);

@@ -1,37 +1,22 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Service, service } from './service.ts';
+import { expect, test } from 'vitest';
+import { fileService } from './file_service.ts';
 
-let tock: Service;
-beforeAll(async () => {
-  tock = await service();
-});
-afterAll(() => tock.database.drop());
+const tock = fileService();
 
 test('PUT creates a queue, and a second PUT changes only the named settings', async () => {
-  const made = await tock.send('PUT /v1/queues/mail', {
-    body: { lease_seconds: 30, max_attempts: 3 },
-  });
+  const body = { lease_seconds: 30, max_attempts: 3 };
+  const made = await tock.send('PUT /v1/queues/mail', { body });
   expect(made).toMatchObject({ status: 200, body: { name: 'mail', lease_seconds: 30, lanes: 8 } });
   const changed = await tock.send('PUT /v1/queues/mail', { body: { paused: true } });
   expect(changed.body).toEqual({ ...made.body, paused: true });
 });
 
-test('the defaults keep history for a week and resume a queue after a restore', async () => {
-  const made = await tock.send('PUT /v1/queues/kept', { body: {} });
-  expect(made.body).toMatchObject({ retention_seconds: 604_800, pause_after_restore: false });
-  const body = { retention_seconds: 3600, pause_after_restore: true };
-  expect((await tock.send('PUT /v1/queues/kept', { body })).body).toMatchObject(body);
-  expect((await tock.send('GET /v1/queues/kept')).body).toMatchObject(body);
-});
-
 test('the default policy is the queue *, and new queues start with it', async () => {
   await tock.send('PUT /v1/queues/*', { body: { max_attempts: 7 } });
-  await tock.send('POST /v1/queues/fresh/tasks', { body: { payload: 1 } });
+  await tock.add('fresh');
+  const counts = { ready: 1, running: 0, waiting: 0, dead: 0 };
   const got = await tock.send('GET /v1/queues/fresh');
-  expect(got).toMatchObject({
-    status: 200,
-    body: { name: 'fresh', max_attempts: 7, ready: 1, running: 0, waiting: 0, dead: 0 },
-  });
+  expect(got.body).toMatchObject({ name: 'fresh', max_attempts: 7, ...counts });
   const none = { ready: 0, running: 0, waiting: 0, dead: 0, oldest_ready_at: null };
   expect((await tock.send('GET /v1/queues/*')).body).toMatchObject({ name: '*', ...none });
 });
@@ -77,15 +62,9 @@ test('each setting of queue_settings() is accepted by PUT and returned', async (
   expect((await tock.send('GET /v1/queues/settings')).body).toMatchObject(policy);
 });
 
-test('an unknown queue is a 404', async () => {
-  expect((await tock.send('GET /v1/queues/nobody')).status).toBe(404);
-});
-
 test('all queues are listed with their counts and the totals', async () => {
-  await tock.send('POST /v1/queues/counted/tasks', {
-    body: { tasks: [{}, {}, { delay_seconds: 60 }] },
-  });
-  await tock.send('POST /v1/queues/counted/claim');
+  await tock.add('counted', {}, {}, { delay_seconds: 60 });
+  await tock.claim('counted');
   const { body } = await tock.send('GET /v1/queues');
   expect(body.queues).toContainEqual({
     name: 'counted',
@@ -100,14 +79,4 @@ test('all queues are listed with their counts and the totals', async () => {
   const stats = await tock.send('GET /v1/stats');
   expect(stats.body).toMatchObject({ queues: body.queues.length, waiting: 1, running: 1 });
   expect(stats.body.next_wake_at).toEqual(expect.any(String));
-});
-
-test('a tick does due work and returns when to call again', async () => {
-  await tock.send('POST /v1/queues/ticked/tasks', { body: { delay_seconds: 600 } });
-  const ticked = await tock.send('POST /v1/tick');
-  expect(ticked).toMatchObject({ status: 200, body: { next_wake_at: expect.any(String) } });
-  const { rows } = await tock.owner.query(
-    'select count(*)::int as n from tock.maintenance_jobs where last_ok_at is not null',
-  );
-  expect(rows[0].n).toBeGreaterThan(0);
 });

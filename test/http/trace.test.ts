@@ -1,15 +1,11 @@
 import { runInNewContext } from 'node:vm';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Bindings } from '../../functions/env.ts';
 import { createApp } from '../../functions/http/app.ts';
 import { traceOf } from '../../functions/http/trace.ts';
-import { type Service, service } from './service.ts';
+import { fileService } from './file_service.ts';
 
-let tock: Service;
-beforeAll(async () => {
-  tock = await service();
-});
-afterAll(() => tock.database.drop());
+const tock = fileService();
 
 const id = '4bf92f3577b34da6a3ce929d0e0e4736';
 const traceparent = `00-${id}-00f067aa0ba902b7-01`;
@@ -25,10 +21,10 @@ async function kept(body: object, headers: Record<string, string> = all, env: Bi
   expect(answer.status).toBe(201);
   const taskHeaders: (object | null)[] = [];
   for (;;) {
-    const claimed = await tock.send('POST /v1/queues/t/claim', { body: { limit: 100 } });
-    if (!claimed.body.lease) return taskHeaders;
-    taskHeaders.push(...claimed.body.tasks.map((task: { headers: object | null }) => task.headers));
-    await tock.send(`POST /v1/leases/${claimed.body.lease}/complete`, { body: {} });
+    const { lease, tasks } = await tock.claim('t', { limit: 100 });
+    if (!lease) return taskHeaders;
+    taskHeaders.push(...tasks.map((task: { headers: object | null }) => task.headers));
+    await tock.post(`leases/${lease}/complete`);
   }
 }
 
@@ -61,98 +57,49 @@ test('a trace that is not kept does not change the statement', async () => {
   expect(whole[0]).toEqual({ traceparent: unsampled });
 });
 
-test('payloads that are repeated with their request id may have another trace, or none', async () => {
-  const call = (headers: Record<string, string>) => {
-    const body = { payloads: [1, { b: 2, a: 1 }], request_id: 'r' };
-    return tock.send('POST /v1/queues/payloads-again/tasks', { body, headers });
-  };
-  const first = await call({});
-  for (const headers of [all, {}]) {
-    expect(await call(headers)).toMatchObject({ status: 201, body: first.body });
-  }
-});
+test.each([
+  { payloads: [1, { b: 2, a: 1 }], request_id: 'payloads' },
+  { tasks: [{ payload: 1 }, { payload: 2, headers: { a: '1' } }], request_id: 'tasks' },
+])(
+  'a call that is repeated with its request id may have another trace, or none: %j',
+  async (body) => {
+    const call = (headers: Record<string, string>, changed: object = {}) =>
+      tock.send('POST /v1/queues/again/tasks', { body: { ...body, ...changed }, headers });
+    const first = await call(all);
+    const others = [{ traceparent: traceparent.replace('4bf', '5bf') }, {}, all];
+    for (const headers of others as Record<string, string>[])
+      expect(await call(headers)).toMatchObject({ status: 201, body: first.body });
+    if (!body.tasks) return;
+    const other = { tasks: [{ payload: 1 }, { payload: 2, headers: { a: '2' } }] };
+    expect((await call(all, other)).status).toBe(422);
+  },
+);
 
-test('a call that is repeated with its request id may have another trace', async () => {
-  const body = { tasks: [{ payload: 1 }, { payload: 2, headers: { a: '1' } }], request_id: 'r' };
-  const call = (headers: Record<string, string>, changed: object = {}) =>
-    tock.send('POST /v1/queues/again/tasks', { body: { ...body, ...changed }, headers });
-  const first = await call(all);
-  expect(await call({ traceparent: traceparent.replace('4bf', '5bf') })).toMatchObject({
-    status: 201,
-    body: first.body,
-  });
-  expect(await call({})).toMatchObject({ status: 201, body: first.body });
-  const other = { tasks: [{ payload: 1 }, { payload: 2, headers: { a: '2' } }] };
-  expect((await call(all, other)).status).toBe(422);
-});
-
-test("later attempts keep a task's trace, and spawned tasks begin without one", async () => {
-  const own = { authorization: `Bearer ${tock.key}` };
-  const traced = (route: string, body: object) =>
-    tock.send(route, { body, headers: { ...own, ...all } });
+test("only an enqueue gives a task its request's trace: spawns, reruns and schedules do not", async () => {
+  const traced = (route: string, body: object) => tock.send(route, { body, headers: all });
   const claim = async (queue: string) => {
-    const { body } = await tock.send(`POST /v1/queues/${queue}/claim`, { body: {} });
-    return { lease: body.lease, id: body.tasks[0]?.id, headers: body.tasks[0]?.headers };
+    const { lease, tasks } = await tock.claim(queue);
+    return { lease, id: tasks[0]?.id, headers: tasks[0]?.headers };
   };
   const later = { traceparent: traceparent.replace('4bf', '5bf') };
-  const first = { authorization: own.authorization, ...later };
-  const body = { pipeline: ['one', 'two'] };
-  const sent = await tock.send('POST /v1/queues/one/tasks', { body, headers: first });
-  const firstTask = await claim('one');
-  expect(firstTask).toMatchObject({ id: sent.body.ids[0], headers: later });
+  await tock.send('POST /v1/queues/one/tasks', { body: {}, headers: later });
+  const { lease, id, headers } = await claim('one');
+  expect(headers).toEqual(later);
   const spawn = { queue: 'child', tasks: [{ payload: 1 }] };
-  await traced(`POST /v1/leases/${firstTask.lease}/complete`, {
-    results: [{ id: firstTask.id, spawn }],
-  });
+  await traced(`POST /v1/leases/${lease}/complete`, { results: [{ id, spawn }] });
   expect((await claim('child')).headers).toBeNull();
-  const secondTask = await claim('two');
-  expect(secondTask.headers).toEqual(later);
-  await traced(`POST /v1/leases/${secondTask.lease}/fail`, { fatal: true, error: 'x' });
-  await traced('POST /v1/queues/two/redrive', {});
-  const again = await claim('two');
-  expect(again.headers).toEqual(later);
-  await traced(`POST /v1/leases/${again.lease}/complete`, {});
-  await traced(`POST /v1/tasks/rerun`, { ids: [again.id] });
-  expect((await claim('two')).headers).toEqual(later);
-  const every = { queue: 'timed', every_seconds: 3600 };
-  await traced('PUT /v1/schedules/timed', every);
-  expect((await traced('POST /v1/schedules/timed/run', {})).status).toBeLessThan(300);
-  expect((await claim('timed')).headers).toBeNull();
-  const options = { headers: later };
-  await tock.send('PUT /v1/schedules/timed', { body: { ...every, options } });
-  await tock.send('POST /v1/schedules/timed/run', { body: {} });
-  expect((await claim('timed')).headers).toEqual(later);
-});
-
-test('an erased task has no trace', async () => {
-  const baggage = 'who=somebody-to-be-forgotten';
-  const headers = { traceparent, baggage };
-  const sent = await tock.send('POST /v1/queues/gone/tasks', { body: { payload: 1 }, headers });
-  const [task] = sent.body.ids;
-  const dump = async () => {
-    const tables = await tock.owner.query(
-      "select c.oid::regclass::text as name from pg_class c where c.relnamespace = 'tock'::regnamespace and c.relkind = 'r'",
-    );
-    const texts: string[] = [];
-    for (const { name } of tables.rows) {
-      const { rows } = await tock.owner.query(`select t::text as row from ${name} t`);
-      texts.push(...rows.map(({ row }) => row));
-    }
-    return texts.join();
-  };
-  expect(await dump()).toContain('somebody-to-be-forgotten');
-  await tock.send(`POST /v1/tasks/cancel`, { body: { ids: [task] } });
-  await tock.owner.query('select tock.erase($1)', [task]);
-  expect(await dump()).not.toContain('somebody-to-be-forgotten');
+  await traced('POST /v1/tasks/rerun', { ids: [id] });
+  expect((await claim('one')).headers).toEqual(later);
+  await traced('PUT /v1/schedules/timed', { queue: 'timed', every_seconds: 3600 });
+  await traced('POST /v1/schedules/timed/run', {});
+  expect(await claim('timed')).toMatchObject({ id: expect.any(String), headers: null });
 });
 
 test.each([
-  ['', 'no text'],
   ['x', 'no trace'],
   [traceparent.toUpperCase(), 'capitals'],
   [`ff${traceparent.slice(2)}`, 'version ff'],
   [`00-${'0'.repeat(32)}-00f067aa0ba902b7-01`, 'no trace id'],
-  [`00-${id}-${'0'.repeat(16)}-01`, 'no parent id'],
   [`${traceparent}-more`, 'more than version 00 has'],
   [`01${traceparent.slice(2)}-${'x'.repeat(300)}`, 'without end'],
   [` ${traceparent}`, 'a space'],
@@ -168,25 +115,19 @@ test('a traceparent of a later version is kept unchanged', () => {
 });
 
 test.each([
-  ['tracestate', 'a=1,b=2', true],
   ['tracestate', 'tenant@sys=1, ,b=2', true],
   ['tracestate', 'a=1,a=2', false],
   ['tracestate', 'A=1', false],
-  ['tracestate', 'a', false],
   ['tracestate', 'a=1=2', false],
   ['tracestate', `a=${'x'.repeat(256)},b=${'x'.repeat(255)}`, false],
   ['tracestate', Array.from({ length: 33 }, (_, n) => `k${n}=1`).join(), false],
   ['tracestate', ' a=1\t', true],
-  ['baggage', 'a=1;p;q=2, b=%20', true],
   ['baggage', ' a = 1 ; p ; q = ; r\t= 2 ,, b =', true],
   ['baggage', 'a=1;', false],
   ['baggage', 'a=1;=2', false],
-  ['baggage', 'a;p=1', false],
-  ['baggage', 'a', false],
   ['baggage', 'a=1 2', false],
   ['baggage', 'a="1"', false],
   ['baggage', `a=${'x'.repeat(4095)}`, false],
-  ['baggage', '', false],
 ])('%s %s is kept: %s', (name, value, good) => {
   const headers: Record<string, string> = { traceparent, [name]: value };
   const trace = traceOf((header) => headers[header], {});

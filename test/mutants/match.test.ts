@@ -35,23 +35,9 @@ test('a mutant is planted as it is written, in the function that it names', () =
   expect(mutated(claim, unlocked)).toBe(claim.replace('for update skip locked', ''));
 });
 
-test('space, line breaks and comments do not count', () => {
-  const text = claim.replace(
-    repeat.find,
-    'if v_seen . token -- as before\n /* so */ is not\n null then',
-  );
-  expect(mutated(text, repeat)).toContain('  if false then\n    return;');
-});
-
 test('every place in the function that it names is replaced', () => {
   const text = claim.replace('return;', `${repeat.find} return; end if;`);
   expect(mutated(text, repeat).match(/if false then/g)).toHaveLength(2);
-});
-
-test('a renamed variable is found, and the replacement uses its new name', () => {
-  const text = claim.replaceAll('v_seen', 'v_earlier');
-  const swapped = { ...repeat, replace: 'if v_seen.token is null then' };
-  expect(mutated(text, swapped)).toContain('if v_earlier.token is null then');
 });
 
 test('a name that occurs twice must match one name, and two names must match two', () => {
@@ -71,18 +57,6 @@ test('keywords and names of PostgreSQL match only themselves', () => {
   expect(ofTheirs('perform pg_catalog.now(v_pause)')).toThrow('no places');
   expect(ofTheirs('execute pg_catalog.pg_sleep(v_pause)')).toThrow('no places');
   expect(ofTheirs('perform pg_catalog.pg_sleep(v_wait)')).not.toThrow();
-});
-
-test('a dotted name and a placeholder in a name may have changed', () => {
-  const closed = {
-    in: 'tock.claim',
-    find: 'update tock.leases_%1$s l set closed_at = now()',
-    replace: 'update tock.leases_%1$s l set closed_at = null',
-  };
-  const text = claim.replaceAll('tock.leases_%1$s', 'tock.held_{segment}');
-  expect(mutated(text, closed)).toContain(
-    'update tock.held_{segment} l set closed_at = null where',
-  );
 });
 
 test('a function that was renamed or split is found by its code', () => {

@@ -1,33 +1,4 @@
-import { append } from './append.ts';
-import { bulkChanges } from './bulk_changes.ts';
-import { claim } from './claim.ts';
-import { client } from './client.ts';
-import { concurrency } from './concurrency.ts';
-import { consumers } from './consumers.ts';
-import { dependencies } from './dependencies.ts';
-import { finish } from './finish.ts';
-import { http } from './http.ts';
-import { keys } from './keys.ts';
-import { limits } from './limits.ts';
-import { maintenance } from './maintenance.ts';
-import { multiClaim } from './multi_claim.ts';
-import { overrides } from './overrides.ts';
-import { pipelines } from './pipelines.ts';
-import { pools } from './pools.ts';
-import { promote } from './promote.ts';
-import { push } from './push.ts';
-import { read } from './read.ts';
-import { reap } from './reap.ts';
-import { requestIds } from './request_ids.ts';
-import { restore } from './restore.ts';
-import { retention } from './retention.ts';
-import { retry } from './retry.ts';
-import { roles } from './roles.ts';
-import { schedules } from './schedules.ts';
-import { segments } from './segments.ts';
-import { streams } from './streams.ts';
-import { tenants } from './tenants.ts';
-import { uniqueKeys } from './unique_keys.ts';
+import { globSync, readFileSync } from 'node:fs';
 
 /** A planted bug, and the test that must fail because of it. */
 export type Mutant = {
@@ -42,35 +13,21 @@ export type Mutant = {
   caught: [file: string, test: string];
 };
 
-export const mutants: Mutant[] = [
-  ...append,
-  ...bulkChanges,
-  ...claim,
-  ...client,
-  ...concurrency,
-  ...consumers,
-  ...dependencies,
-  ...finish,
-  ...http,
-  ...keys,
-  ...limits,
-  ...maintenance,
-  ...multiClaim,
-  ...overrides,
-  ...pipelines,
-  ...pools,
-  ...promote,
-  ...push,
-  ...read,
-  ...reap,
-  ...requestIds,
-  ...restore,
-  ...retention,
-  ...retry,
-  ...roles,
-  ...schedules,
-  ...segments,
-  ...streams,
-  ...tenants,
-  ...uniqueKeys,
-];
+const pattern = /^(\S+): (.+)\n- (.+)\n\+ ?(.*)\n= (\S+): (.+)\n?$/;
+
+/** Reads what the .txt files beside this one list: place and name, `-` code, `+` its replacement, `=` file and test. */
+function read(text: string): Mutant[] {
+  const parts = text.split('\n\n').filter((part) => !part.startsWith('# '));
+  return parts.map((part) => {
+    const [, place = '', name = '', find = '', replace = '', file = '', test = ''] =
+      pattern.exec(part) ?? [];
+    if (!test) throw new Error(`This is no mutant: ${part}`);
+    return { name, in: place, find, replace, caught: [file, test] };
+  });
+}
+
+const files = globSync('*.txt', { cwd: import.meta.dirname }).toSorted();
+
+export const mutants = files.flatMap((file) =>
+  read(readFileSync(`${import.meta.dirname}/${file}`, 'utf8')),
+);

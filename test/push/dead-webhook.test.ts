@@ -5,48 +5,38 @@ import { withPush } from '../../functions/push/consumers.ts';
 import { secretsOf } from '../../functions/push/secret.ts';
 import { type Service, service } from '../http/service.ts';
 import { makeDue, promote, value } from '../sql/verbs.ts';
-import { type Receiver, receiver, verify } from './receiver.ts';
+import { env, there, useReceiver, verify } from './receiver.ts';
 
+useReceiver();
 let tock: Service;
-let there: Receiver;
-const guarded = { TOCK_PUSH_SECRET: 'm'.repeat(32) };
-const env = { ...guarded, TOCK_PUSH_PRIVATE: 'allow' };
+const guarded = { TOCK_PUSH_SECRET: env.TOCK_PUSH_SECRET };
 
 beforeAll(async () => {
   tock = await service();
-  there = await receiver();
 });
-afterAll(async () => {
-  await there?.close();
-  await tock?.database.drop();
-});
+afterAll(() => tock.database.drop());
 
-/** Sets a queue's policy through a Worker with these bindings. */
-async function put(queue: string, policy: object, bindings: object) {
+/** Sets the queue's policy through a Worker with these bindings. */
+async function put(policy: object, bindings: object) {
   const headers = { authorization: `Bearer ${tock.key}`, 'content-type': 'application/json' };
   const init = { method: 'PUT', headers, body: JSON.stringify(policy) };
-  const answer = await createApp(tock.connect).request(`/v1/queues/${queue}`, init, bindings);
+  const answer = await createApp(tock.connect).request('/v1/queues/mail', init, bindings);
   // biome-ignore lint/suspicious/noExplicitAny: a test looks at whatever came
-  return { status: answer.status, body: (await answer.json()) as any };
+  return { body: (await answer.json()) as any };
 }
 
 const pushed = () => drain(tock.connect, env, withPush([]), { on_error: () => {} });
 
 test('a dead_webhook is refused by a Worker that could not send it, and shown by one that can', async () => {
   const dead_webhook = { url: `${there.url}/died` };
+  const url = 'https://example.com/';
   const fields = [
-    await put('mail', { dead_webhook }, {}),
-    await put('mail', { dead_webhook }, guarded),
-    await put('mail', { dead_webhook: { url: 'https://example.com/', to: 1 } }, env),
+    (await put({ dead_webhook }, guarded)).body.field,
+    (await put({ dead_webhook: { url, to: 1 } }, env)).body.field,
+    (await put({ dead_webhook: { url } }, {})).body.field,
   ];
-  expect(fields.map(({ status, body }) => [status, body.field])).toEqual([
-    [422, 'dead_webhook.url'],
-    [422, 'dead_webhook.url'],
-    [422, 'dead_webhook.to'],
-  ]);
-  const unsigned = await put('mail', { dead_webhook: { url: 'https://example.com/' } }, {});
-  expect([unsigned.status, unsigned.body.field]).toEqual([422, 'dead_webhook']);
-  expect((await put('mail', { dead_webhook }, env)).body).toMatchObject({ dead_webhook });
+  expect(fields).toEqual(['dead_webhook.url', 'dead_webhook.to', 'dead_webhook']);
+  expect((await put({ dead_webhook }, env)).body).toMatchObject({ dead_webhook });
   expect((await tock.send('GET /v1/queues/mail')).body).toMatchObject({ dead_webhook });
 });
 
@@ -71,12 +61,10 @@ test('a webhook to an endpoint that was down is repeated, signed and with the sa
     type: 'tasks.died',
     timestamp: expect.stringMatching(/^\d{4}-.*Z$/),
     data: {
-      queue: 'mail',
-      deaths: 1,
+      ...{ queue: 'mail', deaths: 1, ids: [id] },
       first_died_at: expect.any(String),
       last_died_at: expect.any(String),
       errors: [{ error: 'no such address', deaths: 1 }],
-      ids: [id],
     },
   });
 });

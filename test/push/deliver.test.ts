@@ -1,34 +1,23 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { Fatal, RetryIn } from '../../client/errors.ts';
-import type { Claimed } from '../../client/types.ts';
 import { deliver } from '../../functions/push/deliver.ts';
-import { postByFetch } from '../../functions/push/post.ts';
-import { secretsOf } from '../../functions/push/secret.ts';
 import { conditionTimeout } from '../timeout.ts';
 import {
   type Answering,
-  type Receiver,
-  receiver,
-  claimToPush as task,
+  claimToPush,
+  env,
+  push,
+  secretsAt,
+  there,
+  useReceiver,
   verify,
 } from './receiver.ts';
 
-let there: Receiver;
+useReceiver();
 let secret: string;
-const env = { TOCK_PUSH_SECRET: 'm'.repeat(32), TOCK_PUSH_PRIVATE: 'allow' };
-const of = { queue: 'q', generation: 1, previous_until: null };
-
 beforeAll(async () => {
-  there = await receiver();
-  secret = (await secretsOf(env, of)).current[0] as string;
+  secret = (await secretsAt()).current[0] as string;
 });
-afterAll(() => there.close());
-
-async function push(url: string, more: Partial<Claimed> = {}) {
-  const signal = AbortSignal.timeout(conditionTimeout);
-  const secrets = await secretsOf(env, of);
-  return deliver(url, task(more), { env, post: postByFetch, secrets, signal });
-}
 
 // biome-ignore lint/suspicious/noExplicitAny: whatever is thrown
 const failed = (sent: Promise<unknown>): Promise<any> =>
@@ -41,6 +30,12 @@ const failed = (sent: Promise<unknown>): Promise<any> =>
 const kind = (error: unknown) =>
   error instanceof Fatal ? 'fatal' : error instanceof RetryIn ? error.seconds : 'again';
 
+/** The name of the error of a push, and what happens to its task. */
+async function failure(sent: Promise<unknown>) {
+  const error = await failed(sent);
+  return [error.name, kind(error)];
+}
+
 test('a push is a signed POST with headers that describe the task', async () => {
   const headers = {
     traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
@@ -51,7 +46,6 @@ test('a push is a signed POST with headers that describe the task', async () => 
     host: 'evil.example',
     'webhook-id': 'forged',
     'tock-queue': 'forged',
-    'content-length': '1',
     'transfer-encoding': 'chunked',
     'x-forwarded-for': '10.0.0.1',
   };
@@ -86,11 +80,7 @@ test.each([
   ['application/problem+json; charset=utf-8', '{"a":1}', { a: 1 }],
   ['application/json', '{"a":', '{"a":'],
   ['application/json', '{"a\\u0000":"\\ud800"}', { 'a\ufffd': '\ufffd' }],
-  [
-    'application/json',
-    `${'['.repeat(2000)}${']'.repeat(2000)}`,
-    expect.stringMatching(/^\[{2000}/),
-  ],
+  ['application/json', '['.repeat(2000) + ']'.repeat(2000), expect.stringMatching(/^\[{2000}/)],
   ['text/plain', '{"a":1}', '{"a":1}'],
   ['text/plain', 'a\0b', 'a\ufffdb'],
   ['', Buffer.from([0xff, 0x41]), '\ufffdA'],
@@ -118,61 +108,47 @@ test('of a huge answer only the beginning is read and kept', async () => {
 });
 
 test.each([
-  [401, 'again', 'Unavailable'],
-  [408, 'again', 'Unavailable'],
-  [425, 'again', 'Unavailable'],
-  [429, 'again', 'TooManyRequests'],
-  [500, 'again', 'Unavailable'],
-  [503, 'again', 'Unavailable'],
-  [599, 'again', 'Unavailable'],
-  [400, 'fatal', 'Refused'],
-  [403, 'fatal', 'Refused'],
-  [404, 'fatal', 'Refused'],
-  [409, 'fatal', 'Refused'],
-  [422, 'fatal', 'Refused'],
-  [410, 'fatal', 'Gone'],
-  [489, 'fatal', 'NonRetryable'],
-  [301, 'again', 'Redirected'],
-  [302, 'again', 'Redirected'],
-  [303, 'again', 'Redirected'],
-  [304, 'again', 'Redirected'],
-])('an answer with status %i means: %s', async (status, what, name) => {
-  const error = await failed(push(there.on('/status', status)));
-  expect([kind(error), error.name, error.details.status]).toEqual([what, name, status]);
-  expect(error.message).toContain(`${status} from ${there.url}/status`);
+  ['again', 'Unavailable', [401, 408, 425, 500, 503, 599]],
+  ['again', 'TooManyRequests', [429]],
+  ['again', 'Redirected', [301, 302, 303, 304]],
+  ['fatal', 'Refused', [400, 403, 404, 409, 422]],
+  ['fatal', 'Gone', [410]],
+  ['fatal', 'NonRetryable', [489]],
+])('an answer means %s, %s: %j', async (what, name, statuses) => {
+  for (const status of statuses) {
+    const error = await failed(push(there.on('/status', status)));
+    expect([kind(error), error.name, error.details.status]).toEqual([what, name, status]);
+    expect(error.message).toContain(`${status} from ${there.url}/status`);
+  }
 });
 
 test('an endpoint can make any failure final', async () => {
-  const saying = (value: string): Answering => {
-    return (response) => response.writeHead(503, { 'NonRetryable-Error': value }).end('no such');
-  };
-  const error = await failed(push(there.on('/never', saying('true'))));
-  expect([kind(error), error.name, error.details.body]).toEqual([
-    'fatal',
-    'NonRetryable',
-    'no such',
-  ]);
-  expect(kind(await failed(push(there.on('/never', saying('false')))))).toBe('again');
+  const saying = (value: string) =>
+    there.on('/never', (response) =>
+      response.writeHead(503, { 'NonRetryable-Error': value }).end('no such'),
+    );
+  const error = await failed(push(saying('true')));
+  expect([error.name, error.details.body]).toEqual(['NonRetryable', 'no such']);
+  expect(kind(error)).toBe('fatal');
+  expect(kind(await failed(push(saying('false'))))).toBe('again');
 });
 
 test.each([
   ['7', 7],
   ['0', 0],
   ['99999999999', 86_400],
-  [() => new Date(Date.now() + 3_000_000).toUTCString(), 3000],
+  [new Date(Date.now() + 3_600_000).toUTCString(), 3600],
   ['Wed, 21 Oct 2015 07:28:00 GMT', 0],
   ['-5', 'again'],
-  ['soon', 'again'],
   ['1e3', 'again'],
   ['2030-01-01', 'again'],
-])('Retry-After: %s is obeyed', async (expected, wanted) => {
-  const value = typeof expected === 'function' ? expected() : expected;
+])('Retry-After: %s is obeyed', async (value, wanted) => {
   const url = there.on('/later', (response) =>
     response.writeHead(429, { 'retry-after': value }).end(),
   );
   const actual = kind(await failed(push(url)));
-  if (wanted !== 3000) expect(actual).toBe(wanted);
-  else expect(Math.abs((actual as number) - 3000)).toBeLessThanOrEqual(100);
+  if (wanted !== 3600) expect(actual).toBe(wanted);
+  else expect(Math.abs((actual as number) - 3600)).toBeLessThanOrEqual(100);
 });
 
 test('an error has a part of the answer, and the URL without its query string', async () => {
@@ -183,26 +159,21 @@ test('an error has a part of the answer, and the URL without its query string', 
 });
 
 test('up to three redirects with 307 or 308 are followed, with the same body and signature', async () => {
-  const to = (path: string, status = 307): Answering => {
-    return (response) => response.writeHead(status, { location: path }).end();
-  };
-  there.on('/r1', to('/r2'));
-  there.on('/r2', to(`${there.url}/r3`, 308));
-  there.on('/r3', to('/end'));
-  expect(await push(`${there.url}/r1`)).toMatchObject({ status: 200, body: { ok: true } });
+  const redirect = (from: string, location: string, status = 307) =>
+    there.on(from, (response) => response.writeHead(status, { location }).end());
+  redirect('/r3', '/end');
+  redirect('/r2', `${there.url}/r3`, 308);
+  expect(await push(redirect('/r1', '/r2'))).toMatchObject({ status: 200, body: { ok: true } });
   expect(verify(secret, there.at('/end')[0] as never)).toEqual({ a: 1 });
-  there.on('/r0', to('/r1'));
-  const error = await failed(push(`${there.url}/r0`));
-  expect([error.name, kind(error)]).toEqual(['Redirected', 'again']);
-  there.on('/nowhere', (response) => response.writeHead(307).end());
-  expect((await failed(push(`${there.url}/nowhere`))).name).toBe('Redirected');
+  expect(await failure(push(redirect('/r0', '/r1')))).toEqual(['Redirected', 'again']);
+  expect(await failure(push(there.on('/nowhere', 307)))).toEqual(['Redirected', 'again']);
 });
 
 test('each target of a redirect is checked, and https must stay https', async () => {
   const requests: string[] = [];
   const redirecting = (to: string, more: object) =>
     failed(
-      deliver('https://example.com/', task(), {
+      deliver('https://example.com/', claimToPush(), {
         env: more,
         secrets: { current: [secret], previous: [] },
         signal: AbortSignal.timeout(conditionTimeout),
@@ -223,25 +194,23 @@ test('each target of a redirect is checked, and https must stay https', async ()
 });
 
 test('an unreachable endpoint and a broken answer are retried', async () => {
-  const nobody = await failed(push('http://127.0.0.1:1/'));
-  expect([nobody.name, kind(nobody)]).toEqual(['NoAnswer', 'again']);
-  const broken = there.on('/broken', (response) => {
-    response.writeHead(200, { 'content-length': '100' }).write('x', () => response.destroy());
-  });
-  const error = await failed(push(broken));
-  expect([error.name, kind(error)]).toEqual(['NoAnswer', 'again']);
+  expect(await failure(push('http://127.0.0.1:1/'))).toEqual(['NoAnswer', 'again']);
+  expect(await failure(push(breaking(200)))).toEqual(['NoAnswer', 'again']);
 });
+
+/** An endpoint whose answer breaks off. */
+const breaking = (status: number) =>
+  there.on('/broken', (response) => {
+    response
+      .writeHead(status, { 'content-length': '100', 'retry-after': '50' })
+      .write('x', () => response.destroy());
+  });
 
 test.each([
   [410, 'fatal', 'Gone'],
   [503, 50, 'Unavailable'],
 ])('status %i counts even if the body breaks off', async (status, what, name) => {
-  const broken = there.on('/half', (response) => {
-    response
-      .writeHead(status, { 'content-length': '100', 'retry-after': '50' })
-      .write('x', () => response.destroy());
-  });
-  const error = await failed(push(broken));
+  const error = await failed(push(breaking(status)));
   expect([error.name, kind(error), error.details]).toEqual([name, what, { status, body: null }]);
 });
 

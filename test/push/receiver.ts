@@ -1,7 +1,12 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Webhook } from 'standardwebhooks';
+import { afterAll, beforeAll } from 'vitest';
 import type { Claimed } from '../../client/types.ts';
+import { deliver } from '../../functions/push/deliver.ts';
+import { postByFetch } from '../../functions/push/post.ts';
+import { secretsOf } from '../../functions/push/secret.ts';
+import { conditionTimeout } from '../timeout.ts';
 
 export type ReceivedRequest = { path: string; headers: IncomingHttpHeaders; body: string };
 
@@ -19,7 +24,7 @@ export type Receiver = {
   close(): Promise<void>;
 };
 
-export async function receiver(): Promise<Receiver> {
+async function receiver(): Promise<Receiver> {
   const got: ReceivedRequest[] = [];
   const answers = new Map<string, Answering>();
   let open = 0;
@@ -55,6 +60,30 @@ export async function receiver(): Promise<Receiver> {
         server.closeAllConnections();
       }),
   };
+}
+
+/** The receiver of the test file. */
+export let there: Receiver;
+
+export function useReceiver(): void {
+  beforeAll(async () => {
+    there = await receiver();
+  });
+  afterAll(() => there.close());
+}
+
+/** The bindings of a Worker that may push to this machine. */
+export const env = { TOCK_PUSH_SECRET: 'm'.repeat(32), TOCK_PUSH_PRIVATE: 'allow' };
+
+/** The secrets of the queue `q`, without a rotation. */
+export const secretsAt = (generation = 1) =>
+  secretsOf(env, { queue: 'q', generation, previous_until: null });
+
+/** Pushes a task as the Worker does. */
+export async function push(url: string, task: Partial<Claimed> = {}, generation = 1) {
+  const signal = AbortSignal.timeout(conditionTimeout);
+  const secrets = await secretsAt(generation);
+  return deliver(url, claimToPush(task), { env, post: postByFetch, secrets, signal });
 }
 
 /** Verifies a request as a receiver does. Throws if none of its signatures is by this secret. */

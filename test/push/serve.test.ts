@@ -5,15 +5,9 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { Fatal, RetryIn } from '../../client/errors.ts';
 import { lambdaHandler, nodeListener, type PushedTask, serve } from '../../client/receiver.ts';
 import type { Claimed } from '../../client/types.ts';
-import { deliver } from '../../functions/push/deliver.ts';
-import { postByFetch } from '../../functions/push/post.ts';
-import { secretsOf, signatureHeaders } from '../../functions/push/secret.ts';
-import { conditionTimeout } from '../timeout.ts';
-import { claimToPush } from './receiver.ts';
+import { signatureHeaders } from '../../functions/push/secret.ts';
+import { push as pushTo, secretsAt } from './receiver.ts';
 
-const env = { TOCK_PUSH_SECRET: 's'.repeat(32), TOCK_PUSH_PRIVATE: 'allow' };
-const secrets = (generation: number) =>
-  secretsOf(env, { queue: 'mail', generation, previous_until: null });
 const handled: PushedTask<{ to?: string; fails?: string }>[] = [];
 const errors: unknown[] = [];
 let url: string;
@@ -35,21 +29,15 @@ const receive = async () =>
   );
 
 beforeAll(async () => {
-  [secret = ''] = (await secrets(1)).current;
+  [secret = ''] = (await secretsAt()).current;
   server = createServer(nodeListener(await receive()));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`;
 });
 afterAll(() => server.close());
 
-/** Pushes a task as the Worker does. */
-const push = async (task: Partial<Claimed>, generation = 1) =>
-  deliver(url, claimToPush(task), {
-    env,
-    post: postByFetch,
-    secrets: await secrets(generation),
-    signal: AbortSignal.timeout(conditionTimeout),
-  });
+const push = (task: Partial<Claimed>, generation?: number) => pushTo(url, task, generation);
+const headersFor = async (body: string) => signatureHeaders(await secretsAt(), '7', body);
 
 test('a receiver gets a signed task, and its return value is the result', async () => {
   const pushed = { id: '7', run_id: '9', queue: 'mail', attempt: 2, max_attempts: 4 };
@@ -79,7 +67,7 @@ test('a request with another signature, another body, an old time or no signatur
   await expect(push({ payload: { to: 'eve' } }, 2)).rejects.toMatchObject({
     details: { status: 401 },
   });
-  const headers = await signatureHeaders(await secrets(1), '7', '{"to":"ann"}');
+  const headers = await headersFor('{"to":"ann"}');
   const call = async (change: object, body = '{"to":"ann"}') =>
     (await fetch(url, { method: 'POST', body, headers: { ...headers, ...change } })).status;
   expect(await call({})).toBe(200);
@@ -93,11 +81,7 @@ test('a request with another signature, another body, an old time or no signatur
 
 /** A signed request to the receiver in this process. */
 const signed = async (body: string) =>
-  new Request(url, {
-    method: 'POST',
-    body,
-    headers: await signatureHeaders(await secrets(1), '7', body),
-  });
+  new Request(url, { method: 'POST', body, headers: await headersFor(body) });
 
 test('a signed body that is no JSON, and any other error of the check, is a 401', async () => {
   const call = serve(({ payload }) => payload, { secret });
@@ -178,7 +162,7 @@ test('a sender that hangs up in the middle of its body does not end the process'
 test('a Lambda function receives a task, also one whose body is in Base64', async () => {
   const lambda = lambdaHandler(await receive());
   const body = '{"to":"bob 😀"}';
-  const headers = await signatureHeaders(await secrets(1), '7', body);
+  const headers = await headersFor(body);
   const event = { headers, requestContext: { http: { method: 'POST' } } };
   for (const coded of [
     { body },

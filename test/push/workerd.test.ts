@@ -2,42 +2,37 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { createTock, type Tock } from '../../client/index.ts';
 import { bundle } from '../../scripts/bundle.ts';
 import { type Database, freshDatabase } from '../database.ts';
-import { expire, reap, rows, value } from '../sql/verbs.ts';
+import { expire, reap, value, waitUntil } from '../sql/verbs.ts';
 import { conditionTimeout } from '../timeout.ts';
 import { type Served, serveBundle } from '../worker/workerd.ts';
-import { type Receiver, receiver, verify } from './receiver.ts';
+import { env, there, useReceiver, verify } from './receiver.ts';
 
+useReceiver();
 let code: string;
 let database: Database;
 let served: Served;
-let there: Receiver;
 let key: string;
 let tock: Tock;
 
 const bindings = () => ({
   DATABASE_URL: database.poolUrl ?? database.edgeUrl,
-  TOCK_PUSH_SECRET: 'm'.repeat(32),
-  TOCK_PUSH_PRIVATE: 'allow',
+  ...env,
 });
 
-async function start(): Promise<void> {
-  served = await serveBundle(code, bindings());
-  await vi.waitUntil(() => fetch(served.url).catch(() => null), { timeout: conditionTimeout });
+async function start(settings: Record<string, string> = bindings()): Promise<void> {
+  served = await serveBundle(code, settings);
   tock = createTock({ url: served.url, key });
 }
 
 beforeAll(async () => {
   code = (await bundle()).code;
   database = await freshDatabase();
-  there = await receiver();
   const owner = await database.connect();
-  const scopes = "array['enqueue', 'claim', 'read', 'admin']";
-  key = await value(owner, `select key from tock.create_key(p_name => 'k', p_scopes => ${scopes})`);
+  key = await value(owner, "select key from tock.create_key('k', '{enqueue,claim,read,admin}')");
   await start();
 });
 afterAll(async () => {
   await served?.stop();
-  await there?.close();
   await database?.drop();
 });
 
@@ -99,11 +94,8 @@ test('a Worker that dies between push and completion pushes again, under the sam
   await vi.waitUntil(() => there.at('/killed').length === 1, { timeout: conditionTimeout });
   const leases = `select l.token from tock.leases l join tock.streams s on s.number = l.stream
     where l.closed_at is null and s.queue = 'killed'`;
-  const [open] = await vi.waitUntil(async () => {
-    const openLeases = await rows<{ token: string }>(owner, leases);
-    return openLeases.length > 0 && openLeases;
-  }, conditionTimeout);
-  await expire(owner, open?.token as string);
+  const lease = await waitUntil('there is a lease', () => value<string>(owner, leases));
+  await expire(owner, lease);
   await reap(owner);
   await start();
   await call('POST', '/v1/tick', {});
@@ -119,9 +111,7 @@ test('a Worker that dies between push and completion pushes again, under the sam
 test('a private address is refused in workerd too', async () => {
   await served.stop();
   const { TOCK_PUSH_PRIVATE, ...guarded } = bindings();
-  served = await serveBundle(code, guarded);
-  await vi.waitUntil(() => fetch(served.url).catch(() => null), { timeout: conditionTimeout });
-  tock = createTock({ url: served.url, key });
+  await start(guarded);
   const push_url = 'https://[::ffff:127.0.0.1]/';
   await expect(tock.enqueue('open', 1, { push_url })).rejects.toThrow('is not a public address');
   const owner = await database.connect();

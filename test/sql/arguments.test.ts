@@ -1,19 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import type pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../database.ts';
+import { beforeAll, expect, test } from 'vitest';
 import { dates, injections, invalidValues, numbers } from '../fuzz/hostile_values.ts';
 import { runs, seeds } from '../fuzz/seeds.ts';
 import { describeSchema } from './describe_schema.ts';
-import { dropMembers, grantedVerbs, type Member, makeMembers } from './roles.ts';
+import { grantedVerbs, memberOf, membersPerFile } from './roles.ts';
+import { db, client as owner } from './test_database.ts';
 import { claim, enqueue, leaseOf, numberedTasks, rows, value } from './verbs.ts';
 
 type Verb = { name: string; arguments: [name: string, type: string][] };
 
-let db: Database;
-let owner: pg.Client;
-let members: Member[] = [];
 let verbs: Verb[];
 let ids: string[];
 let lease: string;
@@ -30,14 +27,12 @@ const apart = `select (select string_agg(t::text, ' ' order by t.id) from tock.t
   (select string_agg(c.relname, ' ' order by 1) from pg_class c where c.relnamespace = 'public'::regnamespace) as public,
   (select string_agg(p.oid::text || p.prosrc, ' ' order by p.oid) from pg_proc p where p.oid > 16383) as routines`;
 
+membersPerFile();
 beforeAll(async () => {
-  db = await freshDatabase();
-  owner = await db.connect();
-  members = await makeMembers(db);
   await (await db.connect(db.superUrl)).query(
-    'create table public.bystanders (n integer); insert into public.bystanders values (1)',
+    `create table public.bystanders (n integer); insert into public.bystanders values (1);
+     grant select on public.bystanders to tock`,
   );
-  await (await db.connect(db.superUrl)).query('grant select on public.bystanders to tock');
   await enqueue(owner, 'apart', numberedTasks(2));
   await owner.query("select tock.create_key(p_name => 'apart', p_scopes => '{read}')");
   ids = await enqueue(owner, 'a', [
@@ -56,61 +51,25 @@ beforeAll(async () => {
   );
 });
 
-afterAll(async () => {
-  const { superUrl } = db;
-  await db.drop();
-  await dropMembers(superUrl, members);
-});
-
+const oneOf = (words: string) => fc.constantFrom(...words.split(/\s+/));
 const text = fc.oneof(
   fc.constantFrom('a', 'b', '*', 'tock_00000000', ''),
   fc.constantFrom(...injections, ...dates),
 );
-const whole = fc.constantFrom('0', '1', '-1', '2', '10000', '2147483647', '-2147483648');
+const whole = oneOf('0 1 -1 2 10000 2147483647 -2147483648');
 // Two segments are there already, so that create_segments() makes none.
 const width = fc.constantFrom(null, '-1', '0', '100000', '9223372036854775807');
-const ahead = fc.constantFrom('-1', '0', '2', '1001', '2147483647');
+const ahead = oneOf('-1 0 2 1001 2147483647');
 const id = () =>
   fc.oneof(
     fc.nat(50).map((n) => ids[n % ids.length] as string),
     whole,
     fc.constantFrom('9223372036854775807', '-9223372036854775808'),
   );
-const fraction = fc.constantFrom(
-  '0',
-  '-0',
-  '0.5',
-  '-1',
-  'NaN',
-  'Infinity',
-  '-Infinity',
-  '1e-300',
-  '1e300',
-);
-const keys = fc.constantFrom(
-  'payload',
-  'queue',
-  'state',
-  'tenant',
-  'error',
-  'id',
-  'result',
-  'priority',
-  'cron',
-  'every_seconds',
-  'concurrency_key',
-  'depends_on',
-  'pipeline',
-  'unique_key',
-  'headers',
-  'tasks',
-  'lease_seconds',
-  'paused',
-  'spawn',
-  'stage',
-  "it's",
-  '__proto__',
-);
+const fraction = oneOf('0 -0 0.5 -1 NaN Infinity -Infinity 1e-300 1e300');
+const keys =
+  oneOf(`payload queue state tenant error id result priority cron every_seconds concurrency_key depends_on
+  pipeline unique_key headers tasks lease_seconds paused spawn stage it's __proto__`);
 
 /**
  * JSON that a verb may expect, with any value in it. It has no NUL and no lone surrogate: the cast to jsonb
@@ -127,13 +86,10 @@ const json = () => {
       ),
     ),
   );
+  const written = (made: Record<string, string>) =>
+    `{${Object.entries(made).map(([key, part]) => `${JSON.stringify(key)}: ${part}`)}}`;
   const object = (value: fc.Arbitrary<string>) =>
-    fc
-      .dictionary(keys, value, { maxKeys: 4 })
-      .map(
-        (made) =>
-          `{${Object.entries(made).map(([key, part]) => `${JSON.stringify(key)}: ${part}`)}}`,
-      );
+    fc.dictionary(keys, value, { maxKeys: 4 }).map(written);
   const list = (value: fc.Arbitrary<string>) =>
     fc.array(value, { maxLength: 3 }).map((made) => `[${made}]`);
   return fc.oneof(object(leaf), list(object(leaf)), object(list(object(leaf))), list(leaf), leaf);
@@ -147,10 +103,7 @@ function someOf(type: string): fc.Arbitrary<string | null> {
     const of = type.slice(0, -2);
     if (of.startsWith('tock.') || of.startsWith('claimed')) return fc.constantFrom('{}', null);
     return fc.oneof(
-      {
-        weight: 9,
-        arbitrary: fc.array(someOf(of), { maxLength: 4 }).map((all) => listed(all)),
-      },
+      { weight: 9, arbitrary: fc.array(someOf(of), { maxLength: 4 }).map(listed) },
       { weight: 1, arbitrary: fc.constant(null) },
     );
   }
@@ -158,8 +111,8 @@ function someOf(type: string): fc.Arbitrary<string | null> {
     text: () => text,
     bigint: id,
     integer: () => whole,
-    smallint: () => fc.constantFrom('0', '9', '-1', '32767'),
-    boolean: () => fc.constantFrom('true', 'false'),
+    smallint: () => oneOf('0 9 -1 32767'),
+    boolean: () => oneOf('true false'),
     jsonb: json,
     json,
     uuid: () => fc.constantFrom(lease, randomUUID(), '00000000-0000-0000-0000-000000000000'),
@@ -183,24 +136,20 @@ function someOf(type: string): fc.Arbitrary<string | null> {
 
 type Called = { verb: string; sql: string; values: (string | null)[] };
 
-const callOf = ({ name, arguments: all }: Verb): fc.Arbitrary<Called> =>
-  fc
-    .tuple(
-      ...all.map(([of, type]) =>
-        of === 'p_ahead' ? ahead : of === 'p_width' ? width : someOf(type),
-      ),
-    )
-    .map((values) => ({
-      verb: name,
-      sql: `select * from tock.${name}(${all.map(([of, type], n) => `${of} => $${n + 1}::${type}`)})`,
-      values,
-    }));
+function callOf({ name: verb, arguments: all }: Verb): fc.Arbitrary<Called> {
+  const special: Record<string, fc.Arbitrary<string | null>> = { p_ahead: ahead, p_width: width };
+  const named = all.map(([of, type], n) => `${of} => $${n + 1}::${type}`);
+  const sql = `select * from tock.${verb}(${named})`;
+  const values = fc.tuple(...all.map(([of, type]) => special[of] ?? someOf(type)));
+  return values.map((given) => ({ verb, sql, values: given }));
+}
 
 test('with any arguments a verb answers or raises a TK error, and changes no other data', async () => {
   const before = [await describeSchema(owner), await rows(owner, apart)];
-  const calling = members.filter(({ role }) => ['tock_admin', 'tock_edge'].includes(role));
   const clients = new Map(
-    calling.flatMap(({ role, client }) => (grantedVerbs[role] ?? []).map((verb) => [verb, client])),
+    ['tock_admin', 'tock_edge'].flatMap((role) =>
+      (grantedVerbs[role] ?? []).map((verb) => [verb, memberOf(role).client]),
+    ),
   );
   const answered = new Set<string>();
   const hold = async ({ verb, sql, values }: Called) => {

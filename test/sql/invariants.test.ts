@@ -1,15 +1,10 @@
-import type pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../database.ts';
+import { beforeAll, expect, test } from 'vitest';
 import { brokenSentences } from './invariants.ts';
+import { client, databasePerFile } from './test_database.ts';
 import { claim, complete, enqueue, fail, leaseOf, numberedTasks } from './verbs.ts';
 
-let db: Database;
-let client: pg.Client;
-
+databasePerFile();
 beforeAll(async () => {
-  db = await freshDatabase();
-  client = await db.connect();
   await enqueue(client, 'q', numberedTasks(10));
   await complete(client, leaseOf(await claim(client, 'q', { limit: 3 })));
   await fail(client, leaseOf(await claim(client, 'q', { limit: 2 })), { retry_in_seconds: 0 });
@@ -17,57 +12,33 @@ beforeAll(async () => {
   await claim(client, 'q', { limit: 2 });
 });
 
-afterAll(() => db.drop());
-
 test('an intact database breaks no invariant', async () => {
   expect(await brokenSentences(client)).toEqual({});
 });
 
-const first = '(select min(after_position) from tock.leases)';
+const first = 'after_position = (select min(after_position) from tock.leases)';
+const lease = (change: string) => `update tock.leases set ${change} where ${first}`;
 
 test.each([
+  ['a run below its cursor lies in no lease', `delete from tock.leases where ${first}`],
   [
-    'a deleted lease',
-    `delete from tock.leases where after_position = ${first}`,
     'a run below its cursor lies in no lease',
-  ],
-  [
-    'two leases of one run',
-    `update tock.leases set last_position = last_position + 1 where after_position = ${first}`,
-    'a run lies in two leases',
-  ],
-  [
-    'a lease with more runs than delivered',
-    `update tock.leases set runs = runs - 1 where after_position = ${first}`,
-    'a lease holds another number of runs than its range',
-  ],
-  [
-    'a lease closed as lost without results',
-    `update tock.leases set outcome = 'lost' where after_position = ${first}`,
-    'a run in a lost lease has no result',
-  ],
-  [
-    'a stream at rest with a backlog',
-    'update tock.streams set awake = false',
-    'a stream sleeps with runs above its cursor',
-  ],
-  [
-    'a cursor moved past runs',
     'update tock.streams set start_after = (select last_value from tock.positions)',
-    'a run below its cursor lies in no lease',
   ],
-  ['a deleted retry', 'delete from tock.waiting', 'a next run is missing'],
+  ['a run lies in two leases', lease('last_position = last_position + 1')],
+  ['a lease holds another number of runs than its range', lease('runs = runs - 1')],
+  ['a run in a lost lease has no result', lease("outcome = 'lost'")],
+  ['a stream sleeps with runs above its cursor', 'update tock.streams set awake = false'],
+  ['a next run is missing', 'delete from tock.waiting'],
   [
-    'a done task with a further run',
-    "update tock.results set state = 'done', next_id = null where state = 'failed'",
     'a task ended twice, or goes on after its end',
+    "update tock.results set state = 'done', next_id = null where state = 'failed'",
   ],
   [
-    'a segment closed too early',
-    "update tock.segments set closed_at = now(), writers_at_end = '{}' where number = 1",
     'a settled segment holds something unread or running',
+    "update tock.segments set closed_at = now(), writers_at_end = '{}' where number = 1",
   ],
-])('the invariants name %s', async (_, harm, sentence) => {
+])('the invariants name it: %s', async (sentence, harm) => {
   await client.query('begin');
   await client.query(harm);
   const broken = await brokenSentences(client);

@@ -1,5 +1,7 @@
 import type pg from 'pg';
+import type { Database } from '../database.ts';
 import { sleep } from '../sleep.ts';
+import { createSegments } from './kernel/segment/segments.ts';
 import {
   claim,
   complete,
@@ -7,8 +9,11 @@ import {
   expire,
   fail,
   leaseOf,
+  makeDue,
   numberedTasks,
+  promote,
   type Run,
+  reap,
   release,
 } from './verbs.ts';
 
@@ -34,6 +39,61 @@ export function seededRandom(seed: number): (below: number) => number {
   };
 }
 
+const quickRetries = {
+  max_lost: 1000,
+  backoff_base_seconds: 0.05,
+  backoff_cap_seconds: 0.3,
+  lanes: 3,
+};
+
+/** A load of a queue, in segments so small that the positions cross into the next one about every second. */
+export async function newLoad(
+  client: pg.Client,
+  db: Database,
+  queue: string,
+  maxAttempts: number,
+  completed: (id: string) => void = () => {},
+): Promise<Load & { seed: number }> {
+  await client.query('select tock.put_queue($1, $2)', [
+    queue,
+    { ...quickRetries, max_attempts: maxAttempts },
+  ]);
+  await enqueue(client, 'other', [{}]);
+  await client.query(
+    "select setval('tock.positions', (select max(end_position) - 2000 from tock.segments))",
+  );
+  await createSegments(client, 'p_ahead => 3, p_width => 5000');
+  const seed = Number(process.env.TOCK_TEST_SEED ?? Date.now() % 1_000_000);
+  return {
+    seed,
+    queue,
+    random: seededRandom(seed),
+    going: true,
+    accepted: new Set(),
+    refused: new Map(),
+    complete: completed,
+    connect: () => db.connect(),
+  };
+}
+
+/** Ends all open leases and promotes all waiting tasks, until every task of the load has ended. */
+export async function finishLoad(client: pg.Client, load: Load): Promise<void> {
+  await client.query('select tock.put_queue($1, $2)', [load.queue, { concurrency_limit: 1000 }]);
+  for (let round = 0; round < 200; round++) {
+    await client.query(
+      "update tock.leases set leased_until = now() - interval '1 s' where closed_at is null",
+    );
+    while ((await reap(client)) > 0);
+    await makeDue(client, load.queue);
+    while ((await promote(client)) > 0);
+    const runs = await claim(client, load.queue, { limit: 1000 });
+    if (runs.length === 0) return;
+    await complete(client, leaseOf(runs));
+    for (const run of runs) load.complete(run.id);
+  }
+  throw new Error('Tasks were left after 200 rounds.');
+}
+
 type Step = (on: pg.Client, load: Load) => Promise<void>;
 
 const moment = (load: Load, below: number) => sleep(load.random(below));
@@ -56,15 +116,17 @@ const tasks = (load: Load, count: number, options = {}, keys = true) =>
     ...options,
   }).map((task) => ({ ...task, ...randomOptions(load, keys) }));
 
-async function plain(on: pg.Client, load: Load): Promise<void> {
-  const ids = await enqueue(on, load.queue, tasks(load, 1 + load.random(6)));
+function accept(load: Load, ids: string[]): void {
   for (const id of ids) load.accepted.add(id);
 }
 
-async function delayed(on: pg.Client, load: Load): Promise<void> {
-  const ids = await enqueue(on, load.queue, tasks(load, 2, { delay_seconds: load.random(5) / 10 }));
-  for (const id of ids) load.accepted.add(id);
-}
+const plain: Step = async (on, load) =>
+  accept(load, await enqueue(on, load.queue, tasks(load, 1 + load.random(6))));
+
+const delayed: Step = async (on, load) => {
+  const later = tasks(load, 2, { delay_seconds: load.random(5) / 10 });
+  accept(load, await enqueue(on, load.queue, later));
+};
 
 async function rolledBack(on: pg.Client, load: Load): Promise<void> {
   await on.query('begin');
@@ -84,7 +146,7 @@ async function savepoints(on: pg.Client, load: Load): Promise<void> {
   await on.query('rollback to b');
   kept.push(...(await enqueue(on, load.queue, tasks(load, 2))));
   await on.query('commit');
-  for (const id of kept) load.accepted.add(id);
+  accept(load, kept);
 }
 
 async function oldWriter(on: pg.Client, load: Load): Promise<void> {
@@ -95,7 +157,7 @@ async function oldWriter(on: pg.Client, load: Load): Promise<void> {
   const ids = await enqueue(on, load.queue, tasks(load, 5, {}, false));
   await moment(load, 150);
   await on.query('commit');
-  for (const id of ids) load.accepted.add(id);
+  accept(load, ids);
 }
 
 const completing = async (on: pg.Client, load: Load, runs: Run[]) => {
@@ -115,11 +177,8 @@ async function torn(on: pg.Client, load: Load): Promise<void> {
   const lease = leaseOf(runs);
   if (load.random(3) === 0) await expire(on, lease);
   const ids = runs.map((run) => run.id);
-  const done = await complete(
-    on,
-    lease,
-    ids.slice(0, 3).map((id) => ({ id, result: 1 })),
-  );
+  const results = ids.slice(0, 3).map((id) => ({ id, result: 1 }));
+  const done = await complete(on, lease, results);
   const refused = new Set(done ? done.refused : ids);
   for (const id of ids.slice(0, 3)) if (!refused.has(id)) load.complete(id);
   const failures = ids.slice(3, 7).map((id, n) => ({ id, ...(n % 2 && { retry_in_seconds: 0 }) }));
@@ -138,12 +197,12 @@ async function inOneTransaction(on: pg.Client, load: Load): Promise<void> {
   if (done && end === 'commit') for (const run of runs) load.complete(run.id);
 }
 
-async function going(load: Load, steps: [share: number, step: Step][]): Promise<void> {
+/** Takes random steps. A step that is listed twice is taken twice as often. */
+async function going(load: Load, steps: Step[]): Promise<void> {
   const on = await load.connect();
-  const all = steps.flatMap(([share, step]) => Array<Step>(share).fill(step));
   while (load.going) {
     try {
-      await (all[load.random(all.length)] as Step)(on, load);
+      await (steps[load.random(steps.length)] as Step)(on, load);
     } catch (error) {
       const code = (error as { code?: string }).code ?? String(error);
       load.refused.set(code, (load.refused.get(code) ?? 0) + 1);
@@ -175,43 +234,31 @@ export async function retryTransient(
 const many = (count: number, start: () => Promise<void>) => Array.from({ length: count }, start);
 
 export function startWriters(load: Load, count: number): Promise<void>[] {
-  const steps: [number, Step][] = [
-    [4, plain],
-    [1, delayed],
-    [1, rolledBack],
-    [2, savepoints],
-    [2, oldWriter],
-  ];
-  return many(count, () => going(load, steps));
+  const twice = [plain, plain, savepoints, oldWriter];
+  return many(count, () => going(load, [...twice, ...twice, delayed, rolledBack]));
 }
 
 export function startClaimers(load: Load, count: number): Promise<void>[] {
-  const steps: [number, Step][] = [
-    [6, worked],
-    [2, torn],
-    [1, inOneTransaction],
-  ];
-  return many(count, () => going(load, steps));
+  const twice = [worked, worked, worked, torn];
+  return many(count, () => going(load, [...twice, ...twice, inOneTransaction]));
 }
 
 export function startMaintenance(load: Load): Promise<void>[] {
-  const maintenance_job =
-    (statement: string, below: number): Step =>
-    async (on) => {
+  const job = (statement: string, below: number): Step => {
+    return async (on) => {
       await on.query(statement);
       await moment(load, below);
     };
+  };
+  const promotion = job('select tock.promote(p_limit => 20)', 50);
+  const reaping = job('select tock.reap(p_limit => 50, p_sweep => true)', 50);
+  const sweep = job('select tock.promote(p_limit => 20, p_sweep => true)', 50);
+  const rest = job('select tock.deactivate_streams()', 60);
+  const segments = job('select tock.create_segments(p_ahead => 3, p_width => 5000)', 60);
   return [
-    going(load, [
-      [2, maintenance_job('select tock.reap(p_limit => 50, p_sweep => true)', 50)],
-      [2, maintenance_job('select tock.promote(p_limit => 20)', 50)],
-      [1, maintenance_job('select tock.promote(p_limit => 20, p_sweep => true)', 50)],
-    ]),
-    going(load, [[1, maintenance_job('select tock.reap(p_sweep => true)', 80)]]),
-    going(load, [
-      [3, maintenance_job('select tock.deactivate_streams()', 60)],
-      [1, maintenance_job('select tock.create_segments(p_ahead => 3, p_width => 5000)', 60)],
-    ]),
+    going(load, [reaping, reaping, promotion, promotion, sweep]),
+    going(load, [job('select tock.reap(p_sweep => true)', 80)]),
+    going(load, [rest, rest, rest, segments]),
   ];
 }
 

@@ -1,8 +1,8 @@
 import type pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../database.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { ageLimiter, putQueue } from './features/queue_limits/limits.ts';
 import { badScans, plannerStatistics, sessionWithPlans, stopAutovacuum } from './plans.ts';
+import { databasePerFile, db, client as owner } from './test_database.ts';
 import {
   claim,
   complete,
@@ -21,15 +21,12 @@ import {
   value,
 } from './verbs.ts';
 
-let db: Database;
-let owner: pg.Client;
+databasePerFile();
 /** A session whose plans were made while the tables were nearly empty. */
 let old: pg.Client;
 
 // 100,000 runs with 30,000 of them completed, 10,000 waiting tasks, 500 open leases, 2,000 request ids.
 beforeAll(async () => {
-  db = await freshDatabase();
-  owner = await db.connect();
   await stopAutovacuum(owner);
   old = await db.connect(db.superUrl);
   await putQueue(owner, 'few', { max_running: 150, rate_limit: 1_000_000 });
@@ -42,18 +39,14 @@ beforeAll(async () => {
   }
   const spread = (n: number) => ({ tenant: `t${n % 12}`, priority: 4 + (n % 2) });
   for (let call = 0; call < 20; call++) {
-    await enqueue(
-      owner,
-      'hot',
-      numberedTasks(5000).map((numberedTask, n) => ({ ...numberedTask, ...spread(n) })),
-    );
+    const tasks = numberedTasks(5000).map((task, n) => ({ ...task, ...spread(n) }));
+    await enqueue(owner, 'hot', tasks);
   }
   await enqueue(owner, 'hot', numberedTasks(10_000, 0, { delay_seconds: 5000 }));
   for (let call = 0; call < 300; call++) {
     const lease = leaseOf(await claim(owner, 'hot', { limit: 100 }));
-    const done =
-      call % 3 ? undefined : (await claim(owner, 'hot', { limit: 1 })).map(({ id }) => ({ id }));
-    await complete(owner, lease, done && undefined);
+    if (call % 3 === 0) await claim(owner, 'hot', { limit: 1 });
+    await complete(owner, lease);
   }
   for (let call = 0; call < 500; call++) await claim(owner, 'hot', { lease_seconds: 9999 });
   await owner.query(
@@ -61,8 +54,6 @@ beforeAll(async () => {
      select 'enqueue', 'hot', 'r' || n, n, '{1}' from generate_series(1, 2000) n`,
   );
 });
-
-afterAll(() => db.drop());
 
 /** Calls each verb once, in the order of a worker's day. */
 async function day(on: pg.Client): Promise<void> {
@@ -82,22 +73,17 @@ async function day(on: pg.Client): Promise<void> {
     const part = await claim(on, 'hot', { limit: 100 });
     const names = part.map(({ id }) => ({ id, result: 1 }));
     await complete(on, leaseOf(part), names.slice(0, 30));
-    await fail(
-      on,
-      leaseOf(part),
-      names.slice(30, 40).map(({ id }) => ({ id, retry_in_seconds: 0 })),
-    );
-    await fail(
-      on,
-      leaseOf(part),
-      names.slice(40, 50).map(({ id }) => ({ id })),
-    );
+    const lease = leaseOf(part);
+    const again = names.slice(30, 40).map(({ id }) => ({ id, retry_in_seconds: 0 }));
+    await fail(on, lease, again);
+    const later = names.slice(40, 50).map(({ id }) => ({ id }));
+    await fail(on, lease, later);
     await release(
       on,
-      leaseOf(part),
-      names.slice(50, 60).map(({ id }) => id),
+      lease,
+      part.slice(50, 60).map(({ id }) => id),
     );
-    await complete(on, leaseOf(part));
+    await complete(on, lease);
     await task(on, part[35]?.id as string);
   }
   const some = await claim(on, 'few', { limit: 40 });

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { expect } from 'vitest';
 import type { Database } from '../database.ts';
-import { rows } from './verbs.ts';
+import { rows, value } from './verbs.ts';
 
 type Scan = {
   node: string;
@@ -124,7 +124,7 @@ type Bounds = {
 /** The sequential scans of some work, and the scans that read more rows than `most`, or ten times as many pages. */
 export async function badScans(
   on: pg.Client,
-  work: () => Promise<void>,
+  work: () => Promise<unknown>,
   { tables, most, least, own }: Bounds,
 ): Promise<string[]> {
   const plans = await watchPlans(on);
@@ -146,4 +146,20 @@ export async function asVerb(on: pg.Client, sql: string, values: unknown[] = [])
   await on.query('begin; set local enable_seqscan = off; set local enable_bitmapscan = off');
   await on.query(sql, values);
   await on.query('commit');
+}
+
+type Pages = { 'Shared Hit Blocks': number; 'Shared Read Blocks': number };
+
+/** The number of pages that a call and all functions in it read. */
+export async function pages(client: pg.Client, call: string): Promise<number> {
+  const [{ Plan: plan }] = await value<[{ Plan: Pages }]>(
+    client,
+    `explain (analyze, buffers, timing off, format json) select ${call}`,
+  );
+  return plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
+}
+
+/** The least of three calls: a session reads the catalog again after changes in any database. */
+export async function fewestPages(client: pg.Client, call: string): Promise<number> {
+  return Math.min(await pages(client, call), await pages(client, call), await pages(client, call));
 }

@@ -1,8 +1,8 @@
 import type pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../database.ts';
+import { expect, test } from 'vitest';
 import { createSegments } from './kernel/segment/segments.ts';
-import { dropMembers, grantedVerbs, type Member, makeMembers } from './roles.ts';
+import { grantedVerbs, memberOf, members, membersPerFile } from './roles.ts';
+import { db, client as owner } from './test_database.ts';
 import {
   claim,
   complete,
@@ -18,24 +18,7 @@ import {
   value,
 } from './verbs.ts';
 
-let db: Database;
-let owner: pg.Client;
-let members: Member[] = [];
-
-beforeAll(async () => {
-  db = await freshDatabase();
-  owner = await db.connect();
-  members = await makeMembers(db);
-});
-
-afterAll(async () => {
-  const { superUrl } = db;
-  await db.drop();
-  await dropMembers(superUrl, members);
-});
-
-const memberOf = (role: string) =>
-  members.find((member) => member.role === role)?.client as pg.Client;
+membersPerFile();
 
 /** A task's life by the verbs that the role may call; the owner calls the other verbs. */
 async function life(client: pg.Client, role: string, queue: string): Promise<void> {
@@ -46,20 +29,16 @@ async function life(client: pg.Client, role: string, queue: string): Promise<voi
   expect(await enqueue(source, queue, [...numberedTasks(8), ...delayed], 'again')).toEqual(ids);
   const runAt = 'select extract(epoch from run_at)::bigint from tock.task(p_id => $1)';
   expect(await value(client, runAt, [ids[8]])).toBe('1896080400');
-  const state = (sql: string, values: unknown[]) =>
-    rows(source, `select state, changed from ${sql}`, values);
-  const changedRow = { state: 'ready', changed: true };
-  expect(await state('tock.reprioritize(p_ids => $1, p_priority => 9)', [[ids[7]]])).toEqual([
-    changedRow,
-  ]);
-  expect(await state("tock.reschedule(p_ids => $1, p_run_at => '2030-01-31')", [[ids[7]]])).toEqual(
-    [changedRow],
-  );
-  const changed = 'tock.change(p_ids => $1, p_changes => \'{"payload": 7, "delay_seconds": 60}\')';
-  expect(await state(changed, [[ids[8]]])).toEqual([{ state: 'waiting', changed: true }]);
-  expect(await state('tock.cancel(p_ids => $1)', [[ids[6]]])).toEqual([
-    { state: 'cancelled', changed: true },
-  ]);
+  const changes: [call: string, n: number, state: string][] = [
+    ['reprioritize(p_ids => $1, p_priority => 9)', 7, 'ready'],
+    ["reschedule(p_ids => $1, p_run_at => '2030-01-31')", 7, 'ready'],
+    [`change(p_ids => $1, p_changes => '{"payload": 7, "delay_seconds": 60}')`, 8, 'waiting'],
+    ['cancel(p_ids => $1)', 6, 'cancelled'],
+  ];
+  for (const [call, n, state] of changes) {
+    const changed = await rows(source, `select state, changed from tock.${call}`, [[ids[n]]]);
+    expect(changed).toEqual([{ state, changed: true }]);
+  }
   const worker = may('claim') ? client : owner;
   const lease = leaseOf(await claim(worker, queue, { limit: 6, request_id: 'once' }));
   expect((await extend(worker, lease, 600))?.runs).toBe(6);
@@ -74,9 +53,12 @@ async function life(client: pg.Client, role: string, queue: string): Promise<voi
   expect((await task(client, ids[3] as string))?.state).toBe('done');
   if (may('put_queue')) {
     await client.query('select tock.put_queue(p_queue => $1)', [queue]);
-    await client.query('select * from tock.queue_stats()');
-    await client.query('select * from tock.doctor()');
-    await client.query("select * from tock.create_key(p_name => 'k', p_scopes => '{read}')");
+    for (const call of [
+      'queue_stats()',
+      'doctor()',
+      "create_key(p_name => 'k', p_scopes => '{read}')",
+    ])
+      await client.query(`select * from tock.${call}`);
     expect(await value(client, 'select tock.erase(p_id => $1)', [ids[3]])).toBeGreaterThan(0);
     await client.query('select tock.tick()');
   }
@@ -122,8 +104,7 @@ const traps = `
   set search_path = pg_temp, tock, pg_catalog`;
 
 test("no verb uses objects of the caller's temporary schema", async () => {
-  for (const { role } of members.slice(0, 4)) {
-    const client = memberOf(role);
+  for (const { role, client } of members.slice(0, 4)) {
     await client.query('begin');
     await client.query(traps);
     expect(
@@ -140,7 +121,7 @@ test("no verb uses objects of the caller's temporary schema", async () => {
 
 // The settings of one session must not stay in functions that all sessions call.
 test("a session's settings change no result, in that session or in later ones", async () => {
-  const client = memberOf('tock_admin');
+  const { client } = memberOf('tock_admin');
   await client.query(`
     set standard_conforming_strings = off; set escape_string_warning = off; set backslash_quote = off;
     set datestyle = 'SQL, DMY'; set timezone = 'Asia/Kathmandu'; set intervalstyle = 'sql_standard';
@@ -203,7 +184,7 @@ test('objects made between two deploys grant no more rights than those of a depl
 });
 
 test('a lease is open only to a caller with its token, and a guessed token does not work', async () => {
-  const worker = memberOf('tock_worker');
+  const worker = memberOf('tock_worker').client;
   await enqueue(owner, 'leased', numberedTasks(2));
   const lease = leaseOf(await claim(owner, 'leased', { limit: 2 }));
   const guess = `00000000-0000-4000-8000-00000${lease.slice(-7)}`;

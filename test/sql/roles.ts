@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import type pg from 'pg';
+import { afterAll, beforeAll } from 'vitest';
 import { withClient } from '../../scripts/stack/roles.ts';
 import type { Database } from '../database.ts';
 import { conditionTimeout } from '../timeout.ts';
+import { databasePerFile, db } from './test_database.ts';
 import { rows } from './verbs.ts';
 
 const names = (text: string) => text.trim().split(/\s+/);
@@ -97,6 +99,22 @@ export async function dropMembers(superUrl: string, members: Member[]): Promise<
     for (const { name } of members) await client.query(`drop role ${name}`);
   });
 }
+
+/** The members of the roles in the database of the file. */
+export let members: Member[] = [];
+
+export function membersPerFile(): void {
+  let superUrl = '';
+  // Hooks after tests run in reverse order: the database is dropped first.
+  afterAll(() => dropMembers(superUrl, members));
+  databasePerFile();
+  beforeAll(async () => {
+    members = await makeMembers(db);
+    superUrl = db.superUrl;
+  });
+}
+
+export const memberOf = (role: string) => members.find((member) => member.role === role) as Member;
 
 /** Runs statements and rolls all back. Returns the SQLSTATE of each, null if it succeeded. */
 export async function outcomes(client: pg.Client, statements: string[]) {

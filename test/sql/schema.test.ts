@@ -1,14 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../database.ts';
+import { expect, test } from 'vitest';
 import { describeSchema } from './describe_schema.ts';
+import { client, databasePerFile } from './test_database.ts';
 
-let db: Database;
-beforeAll(async () => {
-  db = await freshDatabase();
-});
-afterAll(() => db.drop());
+databasePerFile();
 
 test('sql/schema.sql equals the schema of a fresh database', async () => {
-  const schema = await describeSchema(await db.connect());
-  await expect(schema).toMatchFileSnapshot('../../sql/schema.sql');
+  await expect(await describeSchema(client)).toMatchFileSnapshot('../../sql/schema.sql');
 });

@@ -1,66 +1,23 @@
-import type pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../database.ts';
+import { expect, test } from 'vitest';
 import { expectInvariants } from './invariants.ts';
-import { createSegments } from './kernel/segment/segments.ts';
 import {
-  type Load,
+  finishLoad,
+  newLoad,
   retryTransient,
-  seededRandom,
   startClaimers,
   startMaintenance,
   startWriters,
 } from './load.ts';
-import { claim, complete, enqueue, leaseOf, makeDue, promote, reap, rows, value } from './verbs.ts';
+import { client, databasePerFile, db } from './test_database.ts';
+import { rows, value } from './verbs.ts';
 
-let db: Database;
-let client: pg.Client;
-
-beforeAll(async () => {
-  db = await freshDatabase();
-  client = await db.connect();
-});
-
-afterAll(() => db.drop());
-
-/** Ends all open leases and promotes all waiting tasks, until every task has ended. */
-async function finish(load: Load): Promise<void> {
-  await client.query(`select tock.put_queue('stress', '{"concurrency_limit": 1000}')`);
-  for (let round = 0; round < 200; round++) {
-    await client.query(
-      "update tock.leases set leased_until = now() - interval '1 s' where closed_at is null",
-    );
-    while ((await reap(client)) > 0);
-    await makeDue(client, load.queue);
-    while ((await promote(client)) > 0);
-    const runs = await claim(client, load.queue, { limit: 1000 });
-    if (runs.length === 0) return;
-    await complete(client, leaseOf(runs));
-    for (const run of runs) load.complete(run.id);
-  }
-  throw new Error('Tasks were left after 200 rounds.');
-}
+databasePerFile();
 
 test('each task ends exactly once beside concurrent writers, claimers and maintenance jobs', async () => {
-  const seed = Number(process.env.TOCK_TEST_SEED ?? Date.now() % 1_000_000);
   const completed = new Map<string, number>();
-  const load: Load = {
-    queue: 'stress',
-    random: seededRandom(seed),
-    going: true,
-    accepted: new Set(),
-    refused: new Map(),
-    complete: (id) => completed.set(id, (completed.get(id) ?? 0) + 1),
-    connect: () => db.connect(),
-  };
-  await client.query(`select tock.put_queue('stress', '{"max_attempts": 1000, "max_lost": 1000,
-    "backoff_base_seconds": 0.05, "backoff_cap_seconds": 0.3, "lanes": 3}')`);
-  // Small segments, so that the positions cross into the next one about every second.
-  await enqueue(client, 'other', [{}]);
-  await client.query(
-    "select setval('tock.positions', (select max(end_position) - 2000 from tock.segments))",
+  const load = await newLoad(client, db, 'stress', 1000, (id) =>
+    completed.set(id, (completed.get(id) ?? 0) + 1),
   );
-  await createSegments(client, 'p_ahead => 3, p_width => 5000');
   const working = [...startWriters(load, 8), ...startClaimers(load, 6), ...startMaintenance(load)];
   const edge = 'select tock.segment_of(last_value) from tock.positions';
   await retryTransient(
@@ -69,7 +26,7 @@ test('each task ends exactly once beside concurrent writers, claimers and mainte
     async () => load.accepted.size > 2000 && (await value<number>(client, edge)) > 3,
   );
   await expectInvariants(client);
-  await finish(load);
+  await finishLoad(client, load);
   await expectInvariants(client);
 
   // A claim with an old snapshot may be refused (40001). Two transactions that take unique keys in several
@@ -85,5 +42,5 @@ test('each task ends exactly once beside concurrent writers, claimers and mainte
   expect([...completed].filter(([, times]) => times !== 1)).toEqual([]);
   expect(completed.size).toBe(load.accepted.size);
   const edges = await value<number>(client, edge);
-  console.log(`seed ${seed}: ${load.accepted.size} tasks, up to segment ${edges}`);
+  console.log(`seed ${load.seed}: ${load.accepted.size} tasks, up to segment ${edges}`);
 });

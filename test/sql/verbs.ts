@@ -34,6 +34,11 @@ export async function rows<T extends object = Record<string, unknown>>(
   return (await client.query(sql, values)).rows as T[];
 }
 
+/** The first row of a statement. */
+export async function row<T extends object>(client: Client, sql: string, values: unknown[] = []) {
+  return (await rows<T>(client, sql, values))[0] as T;
+}
+
 /** The first column of a statement's first row. */
 export async function value<T = unknown>(client: Client, sql: string, values: unknown[] = []) {
   const [row] = await rows<Record<string, unknown>>(client, sql, values);

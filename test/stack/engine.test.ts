@@ -1,11 +1,12 @@
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, expect, test, vi } from 'vitest';
 import { dockerAnswers } from '../../scripts/stack/engine.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'tock-docker-'));
 afterEach(() => vi.unstubAllEnvs());
+afterAll(() => rmSync(folder, { recursive: true }));
 
 function docker(script: string): void {
   writeFileSync(join(folder, 'docker'), `#!/bin/sh\n${script}\n`);
@@ -13,21 +14,18 @@ function docker(script: string): void {
   vi.stubEnv('PATH', `${folder}:/usr/bin:/bin`);
 }
 
-test('a Docker client without an engine does not count as an engine', async () => {
-  docker('echo "Client: 28.2.2"; echo "Cannot connect to the Docker daemon" >&2; exit 1');
-  expect(await dockerAnswers()).toBe(false);
-  docker('echo; echo "Cannot connect to the Docker daemon" >&2');
-  expect(await dockerAnswers()).toBe(false);
+test.each([
+  ['a client without an engine', 'echo "Client: 28.2.2"; exit 1', false],
+  ['a client that says nothing about the server', 'echo; echo "Cannot connect" >&2', false],
+  ['an engine that does not answer in time', 'exec sleep 60', false],
+  ['an engine that answers with its version', 'echo 28.2.2', true],
+])('%s counts as an engine or not', async (_, script, counts) => {
+  docker(script);
+  expect(await dockerAnswers(script.includes('sleep') ? 0.3 : undefined)).toBe(counts);
 });
 
-test('an engine that does not answer in time does not count', async () => {
-  docker('exec sleep 60');
-  expect(await dockerAnswers(0.3)).toBe(false);
-});
-
-test('an engine that answers with its version counts, and a missing client does not', async () => {
-  docker('echo 28.2.2');
-  expect(await dockerAnswers()).toBe(true);
-  rmSync(folder, { recursive: true });
+test('without a client there is no engine', async () => {
+  rmSync(join(folder, 'docker'), { force: true });
+  vi.stubEnv('PATH', folder);
   expect(await dockerAnswers()).toBe(false);
 });

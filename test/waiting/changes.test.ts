@@ -39,13 +39,17 @@ function calls(hub: Hub = new LocalHub(), most_ms = 600_000) {
   return { looks, state, wait, passed };
 }
 
+/** Lets a waiting call's time pass. Returns its answer. */
+async function over<T>(waiting: Promise<T>, ms = 30_000): Promise<T> {
+  await pass(ms);
+  return waiting;
+}
+
 const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
 
 test('the looks of a call grow apart while nothing changes, and the answer is that of the last one', async () => {
   const { looks, wait } = calls();
-  const waiting = wait();
-  await pass(30_000);
-  expect((await waiting)?.body).toBe('empty');
+  expect((await over(wait()))?.body).toBe('empty');
   expect(looks.length).toBeLessThan(50);
   const last = looks.at(-1) ?? 0;
   expect(last - (looks.at(-2) ?? 0)).toBeGreaterThan(2000);
@@ -53,14 +57,10 @@ test('the looks of a call grow apart while nothing changes, and the answer is th
 
 test('a later call of the same kind asks nothing while the last look is recent', async () => {
   const { looks, wait } = calls();
-  const waiting = wait();
-  await pass(30_000);
-  await waiting;
+  await over(wait());
   const before = looks.length;
   for (let minute = 0; minute < 60; minute++) {
-    const hundred = Array.from({ length: 100 }, () => wait());
-    await pass(30_000);
-    await Promise.all(hundred);
+    await over(Promise.all(Array.from({ length: 100 }, () => wait())));
   }
   // Half an hour of a hundred workers.
   expect(looks.length - before).toBeLessThan(60);
@@ -68,9 +68,7 @@ test('a later call of the same kind asks nothing while the last look is recent',
 
 test('a call with a request id looks itself, first and last, because only so it finds its own lease', async () => {
   const { looks, wait } = calls();
-  const waiting = wait();
-  await pass(30_000);
-  await waiting;
+  await over(wait());
   const before = looks.length;
   const repeated = wait(1, { isRepeatable: true });
   await pass(0);
@@ -82,9 +80,7 @@ test('a call with a request id looks itself, first and last, because only so it 
 
 test('no look is more than most_ms after the one before', async () => {
   const { looks, wait } = calls(new LocalHub(), 1000);
-  const waiting = wait();
-  await pass(30_000);
-  await waiting;
+  await over(wait());
   const gaps = looks.slice(1).map((at, i) => at - (looks[i] ?? 0));
   expect(Math.max(...gaps)).toBeLessThanOrEqual(1000);
 });
@@ -145,21 +141,14 @@ test('beside many changes a claim answers before its time, and a call for the en
   expect(ended).toEqual(['claim', 'task']);
 });
 
-test('a claim that a limit holds back polls as without a hub', async () => {
-  const { looks, state, wait } = calls();
-  state.answer = 'limited';
-  const waiting = wait(2);
-  await pass(2000);
-  await waiting;
-  expect(looks.length).toBeGreaterThan(50);
-});
-
-test('a call whose hub cannot be reached polls', async () => {
-  const { looks, wait } = calls({ next: () => Promise.reject(new Error('unreachable')) });
-  const waiting = wait(2);
-  await pass(2000);
-  await waiting;
-  expect(looks.length).toBeGreaterThan(50);
+test('a claim that a limit holds back, or whose hub cannot be reached, polls as without a hub', async () => {
+  const limited = calls();
+  limited.state.answer = 'limited';
+  const cut = calls({ next: () => Promise.reject(new Error('unreachable')) });
+  for (const { looks, wait } of [limited, cut]) {
+    await over(wait(2), 2000);
+    expect(looks.length).toBeGreaterThan(50);
+  }
 });
 
 test('a limit of statements counts each wait as one of them', async () => {
@@ -172,8 +161,6 @@ test('a limit of statements counts each wait as one of them', async () => {
     },
   };
   const { looks, wait } = calls(counting);
-  const waiting = wait(30, { most: 45 });
-  await pass(30_000);
-  await waiting;
+  await over(wait(30, { most: 45 }));
   expect(looks.length + waits).toBeLessThanOrEqual(46);
 });

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { payloadTasks } from '../client/service.ts';
 import { type Service, service } from '../http/service.ts';
 import { enqueue } from '../sql/verbs.ts';
 import { conditionTimeout } from '../timeout.ts';
+import { idle } from './idle.ts';
 
 let tock: Service;
 let n = 0;
@@ -15,27 +17,13 @@ beforeEach(() => {
   tock.statements.length = 0;
 });
 
-const claim = (q: string, signal?: AbortSignal) =>
-  tock.send(`POST /v1/queues/${q}/claim`, {
-    body: { wait_seconds: 30 },
-    ...(signal && { signal }),
-  });
+const claim = (q: string, more: { signal?: AbortSignal } = {}) =>
+  tock.send(`POST /v1/queues/${q}/claim`, { body: { wait_seconds: 30 }, ...more });
 const add = (q: string, tasks: object[] = [{ payload: 1 }]) =>
   tock.send(`POST /v1/queues/${q}/tasks`, { body: { tasks } });
 const claims = () => tock.statements.filter(({ text }) => text.includes('claim')).length;
 
-/** Waits until as many calls have looked, and then wait for a change. */
-async function waitUntilIdle() {
-  let before = -1;
-  await vi.waitUntil(
-    () => {
-      const idle = claims() === before;
-      before = claims();
-      return idle && before > 0;
-    },
-    { timeout: conditionTimeout, interval: 700 },
-  );
-}
+const waitUntilIdle = () => idle(claims);
 
 test('an enqueue over HTTP wakes one waiting claim, and the others ask nothing', async () => {
   const q = queue();
@@ -50,10 +38,7 @@ test('an enqueue over HTTP wakes one waiting claim, and the others ask nothing',
   // The claim that found the task woke two others, which found nothing.
   await waitUntilIdle();
   expect(claims()).toBeLessThan(100);
-  await add(
-    q,
-    Array.from({ length: 19 }, (_, payload) => ({ payload })),
-  );
+  await add(q, payloadTasks(19));
   const all = await Promise.all(waiting);
   expect(all.flatMap(({ body }) => body.tasks)).toHaveLength(20);
 });
@@ -61,7 +46,7 @@ test('an enqueue over HTTP wakes one waiting claim, and the others ask nothing',
 test('a claim whose client has left takes no other claim its task', async () => {
   const q = queue();
   const client = new AbortController();
-  const left = claim(q, client.signal);
+  const left = claim(q, { signal: client.signal });
   await waitUntilIdle();
   const other = claim(q);
   await waitUntilIdle();
@@ -81,14 +66,20 @@ test('the end of a task wakes all calls that wait for it', async () => {
   for (const look of await Promise.all(looks)) expect(look.body.state).toBe('done');
 });
 
-test('the end of a parent wakes a claim of its child, and a resumed queue its claims', async () => {
+/** A claim that waits for the child of a running task. */
+async function waitingForChild() {
   const [parents, children] = [queue(), queue()];
   const [id] = (await add(parents)).body.ids;
   await add(children, [{ payload: 2, depends_on: [id] }]);
-  const { body } = await tock.send(`POST /v1/queues/${parents}/claim`, { body: {} });
+  const { lease } = (await tock.send(`POST /v1/queues/${parents}/claim`, { body: {} })).body;
   const waiting = claim(children);
   await waitUntilIdle();
-  await tock.send(`POST /v1/leases/${body.lease}/complete`, { body: {} });
+  return { parents, children, lease, waiting };
+}
+
+test('the end of a parent wakes a claim of its child, and a resumed queue its claims', async () => {
+  const { children, lease, waiting } = await waitingForChild();
+  await tock.send(`POST /v1/leases/${lease}/complete`, { body: {} });
   expect((await waiting).body).toMatchObject({ state: 'found' });
   await tock.send(`PUT /v1/queues/${children}`, { body: { paused: true } });
   await add(children);
@@ -99,19 +90,12 @@ test('the end of a parent wakes a claim of its child, and a resumed queue its cl
 });
 
 test('a claim that ends leases and waits tells of the ends at once', async () => {
-  const [parents, children] = [queue(), queue()];
-  const [id] = (await add(parents)).body.ids;
-  await add(children, [{ payload: 2, depends_on: [id] }]);
-  const { body } = await tock.send(`POST /v1/queues/${parents}/claim`, { body: {} });
-  const child = claim(children);
-  await waitUntilIdle();
+  const { parents, lease, waiting } = await waitingForChild();
   const client = new AbortController();
-  const waits = { wait_seconds: 30, ends: [{ lease: body.lease }] };
-  const next = tock.send(`POST /v1/queues/${parents}/claim`, {
-    body: waits,
-    signal: client.signal,
-  });
-  expect((await Promise.race([child, next])).body).toMatchObject({ tasks: [{ payload: 2 }] });
+  const body = { wait_seconds: 30, ends: [{ lease }] };
+  const { signal } = client;
+  const next = tock.send(`POST /v1/queues/${parents}/claim`, { body, signal });
+  expect((await Promise.race([waiting, next])).body).toMatchObject({ tasks: [{ payload: 2 }] });
   client.abort();
   await next.catch(() => {});
 });
@@ -120,10 +104,10 @@ test('a revoked key no longer waits', async () => {
   const q = queue();
   const key = await tock.makeKey(['claim'], [q]);
   const request = { key, body: { wait_seconds: 1 } };
-  expect((await tock.send(`POST /v1/queues/${q}/claim`, request)).status).toBe(200);
-  expect((await tock.send(`POST /v1/queues/${q}/claim`, request)).status).toBe(200);
+  const status = async () => (await tock.send(`POST /v1/queues/${q}/claim`, request)).status;
+  expect([await status(), await status()]).toEqual([200, 200]);
   await tock.send(`DELETE /v1/keys/${key.slice(0, 13)}`);
-  expect((await tock.send(`POST /v1/queues/${q}/claim`, request)).status).toBe(401);
+  expect(await status()).toBe(401);
 });
 
 test('a task that was enqueued in SQL is found by the next look', async () => {

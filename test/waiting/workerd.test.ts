@@ -1,18 +1,13 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
-import { type ConsumerWorker, startConsumerWorker } from '../consumers/served.ts';
-import { conditionTimeout } from '../timeout.ts';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
+import { payloadTasks } from '../client/service.ts';
+import { there, useConsumerWorker } from '../consumers/served.ts';
+import { idle } from './idle.ts';
 
-const storage = mkdtempSync(join(tmpdir(), 'tock-waiting-'));
-let there: ConsumerWorker;
+useConsumerWorker({ alarm: true });
 let claims = 0;
 let looks = 0;
 
-beforeAll(async () => {
-  there = await startConsumerWorker(storage);
-  await there.start();
+beforeAll(() => {
   there.proxy.hears = {
     sent: (text) => {
       if (text.includes('http_claim')) claims++;
@@ -23,25 +18,8 @@ beforeAll(async () => {
 beforeEach(() => {
   [claims, looks] = [0, 0];
 });
-afterAll(async () => {
-  await there?.close();
-  rmSync(storage, { recursive: true, force: true });
-});
 
-/** Waits until nobody has asked the database for a while. */
-async function waitUntilIdle() {
-  let before = -1;
-  await vi.waitUntil(
-    () => {
-      const now = claims + looks;
-      const idle = now === before && now > 0;
-      before = now;
-      return idle;
-    },
-    { timeout: conditionTimeout, interval: 700 },
-  );
-}
-
+const waitUntilIdle = () => idle(() => claims + looks);
 const claim = (queue: string) => there.tock.claim(queue, { wait_seconds: 30 });
 
 test('calls wait in the Durable Object: the database is left alone until an enqueue', async () => {
@@ -49,10 +27,7 @@ test('calls wait in the Durable Object: the database is left alone until an enqu
   await waitUntilIdle();
   // Polling each 20 ms would need 2,500 a second.
   expect(claims).toBeLessThan(200);
-  const ids = await there.tock.enqueueMany(
-    'pull',
-    Array.from({ length: 50 }, (_, payload) => ({ payload })),
-  );
+  const ids = await there.tock.enqueueMany('pull', payloadTasks(50));
   const leases = await Promise.all(waiting);
   expect(leases.map((lease) => lease?.tasks[0]?.id).sort()).toEqual(ids.sort());
 });

@@ -8,6 +8,7 @@ import {
   dropExpiredSegments,
   segmentNumbers,
 } from '../sql/kernel/segment/segments.ts';
+import { value } from '../sql/verbs.ts';
 import { removeHome, temporaryHome } from '../stack/start_process.ts';
 
 const home = temporaryHome();
@@ -20,10 +21,7 @@ beforeAll(async () => {
   process.env.TOCK_HOME = home;
   database = await freshDatabase();
   const owner = await database.connect();
-  const { rows } = await owner.query(
-    "select key from tock.create_key(p_name => 'w', p_scopes => array['read', 'admin'])",
-  );
-  key = rows[0].key;
+  key = await value(owner, "select key from tock.create_key('w', '{read,admin}')");
   const port = await anyPort();
   url = `http://127.0.0.1:${port}`;
   worker = startWorker(port, database.poolUrl ?? database.edgeUrl);

@@ -1,8 +1,7 @@
 import { connect, type Socket } from 'node:net';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { bundle } from '../../scripts/bundle.ts';
 import { type SilentProxy, startSilentProxy } from '../drivers/silent_proxy.ts';
-import { conditionTimeout } from '../timeout.ts';
 import { type Served, serveBundle } from './workerd.ts';
 
 let hole: SilentProxy;
@@ -12,7 +11,6 @@ beforeAll(async () => {
   const { code } = await bundle();
   const DATABASE_URL = `postgres://u:p@127.0.0.1:${hole.port}/d`;
   worker = await serveBundle(code, { DATABASE_URL });
-  await vi.waitFor(() => fetch(`${worker.url}/openapi.json`), { timeout: conditionTimeout });
 });
 afterAll(async () => {
   await worker?.stop();
@@ -73,6 +71,7 @@ test('a huge body is not read without a key, over the size limit, or before the 
   expect(await uploaded(key, `Content-Length: ${GiB}`)).toBe(413);
   // The database, which must check the key, never answers.
   expect(await uploaded(key, chunked)).toBe(503);
+  await expect.poll(hole.open).toBe(0);
 });
 
 test('headers are limited by workerd, and URLs by Tock', async () => {
@@ -81,12 +80,4 @@ test('headers are limited by workerd, and URLs by Tock', async () => {
   expect(await ask('/openapi.json', { 'x-large': 'x'.repeat(32_000) })).toBe(200);
   expect(await ask('/openapi.json', { 'x-large': 'x'.repeat(1_000_000) })).toBe(431);
   expect(await ask(`/openapi.json?${'x'.repeat(9000)}`, {})).toBe(414);
-});
-
-test('a database that never answers gives a 503 in workerd too', async () => {
-  const headers = { authorization: 'Bearer tock_1' };
-  const reply = await fetch(`${worker.url}/v1/queues`, { headers });
-  expect(reply.status).toBe(503);
-  expect(reply.headers.get('retry-after')).toBe('1');
-  await expect.poll(hole.open).toBe(0);
 });

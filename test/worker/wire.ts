@@ -1,9 +1,9 @@
 import { connect } from 'node:net';
 import type pg from 'pg';
-import { beforeAll, expect, test, vi } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { Database } from '../database.ts';
 import { rowCounts } from '../http/service.ts';
-import { conditionTimeout } from '../timeout.ts';
+import { value } from '../sql/verbs.ts';
 import type { Served } from './workerd.ts';
 
 type At = { served: Served; database: Database };
@@ -46,15 +46,12 @@ const lies: [what: string, bytes: () => string | Buffer, end?: boolean][] = [
   ['a body longer than it says', () => post(5) + task],
   ['two lengths', () => post(5, `Content-Length: ${task.length}\r\n`) + task],
   ['a length and chunks', () => `${post(4, 'Transfer-Encoding: chunked\r\n')}0\r\n\r\n`],
-  ['a negative length', () => post(-1) + task],
   ['a length of 20 digits', () => post('18446744073709551617') + task],
   ['a length of 1 GB', () => post(1_000_000_000) + task],
   ['chunks without end', () => chunked(`ffffffffffffffff\r\n${task}`), true],
-  ['chunks of no number', () => chunked(`zz\r\n${task}\r\n0\r\n\r\n`)],
   ['6 MB in chunks', () => chunked(`5b8d80\r\n${'x'.repeat(6_000_000)}\r\n0\r\n\r\n`)],
   ['a NUL in a header', () => post(task.length, 'X-A: a\0b\r\n') + task],
   ['a header folded over two lines', () => post(5, 'X-A: a\r\n b\r\n') + task],
-  ['a header of 200 kB', () => post(5, `X-A: ${'a'.repeat(200_000)}\r\n`) + task],
   ['5,000 headers', () => post(5, 'X-A: a\r\n'.repeat(5000)) + task],
   ['a path of 200 kB', () => post(5, '', `/v1/${'a'.repeat(200_000)}`) + task],
   [
@@ -64,7 +61,6 @@ const lies: [what: string, bytes: () => string | Buffer, end?: boolean][] = [
   ['a NUL in the path', () => `${post(2, '', '/v1/queues/a%00b/tasks')}{}`],
   ['a broken escape in the query', () => `${post(2, '', '/v1/queues/q/tasks?a=%')}{}`],
   ['TRACE', () => `TRACE / HTTP/1.1\r\n${head}\r\n`],
-  ['a method nobody knows', () => `DROP /v1/queues/q HTTP/1.1\r\n${head}\r\n`],
   ['OPTIONS *', () => `OPTIONS * HTTP/1.1\r\n${head}\r\n`],
   ['HTTP/2', () => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', true],
   ['HTTP/0.9', () => 'GET /\r\n\r\n', true],
@@ -79,16 +75,9 @@ export function testRawRequests(place: () => At): void {
   beforeAll(async () => {
     at = place();
     owner = await at.database.connect();
-    const { rows } = await owner.query(
-      "select key from tock.create_key(p_name => 'w', p_scopes => '{enqueue,claim}')",
-    );
-    head = `Host: tock\r\nAuthorization: Bearer ${rows[0].key}\r\nContent-Type: application/json\r\n`;
-    const health = () =>
-      fetch(`${at.served.url}/v1/health`).then(
-        ({ status }) => status,
-        () => 0,
-      );
-    await vi.waitUntil(async () => (await health()) === 200, { timeout: conditionTimeout });
+    const key = await value(owner, "select key from tock.create_key('w', '{enqueue,claim}')");
+    head = `Host: tock\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\n`;
+    expect((await fetch(`${at.served.url}/v1/health`)).status).toBe(200);
   });
 
   test('pipelined requests on one connection are answered in order, also after a refusal', async () => {
@@ -120,9 +109,9 @@ export function testRawRequests(place: () => At): void {
       return socket;
     });
     try {
-      const edge =
-        'select count(*)::int as n from pg_stat_activity where datname = $1 and usename = $2';
-      const open = async () => (await owner.query(edge, [at.database.name, 'tock_edge'])).rows[0].n;
+      const edge = `select count(*)::int from pg_stat_activity
+        where datname = current_database() and usename = 'tock_edge'`;
+      const open = () => value<number>(owner, edge);
       expect(await sent(post(task.length) + task)).toEqual([201]);
       for (const socket of sockets) socket.write('l');
       expect(await sent(post(task.length) + task)).toEqual([201]);

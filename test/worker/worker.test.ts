@@ -1,10 +1,9 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { anyPort } from '../../scripts/stack/ports.ts';
 import { healthy, startWorker, type Worker } from '../../scripts/stack/worker.ts';
 import { type Database, freshDatabase } from '../database.ts';
-import { makeMaintenanceDue } from '../sql/verbs.ts';
+import { makeMaintenanceDue, value, waitUntil } from '../sql/verbs.ts';
 import { removeHome, temporaryHome } from '../stack/start_process.ts';
-import { conditionTimeout } from '../timeout.ts';
 
 const home = temporaryHome();
 let database: Database;
@@ -16,10 +15,7 @@ beforeAll(async () => {
   process.env.TOCK_HOME = home;
   database = await freshDatabase();
   const owner = await database.connect();
-  const { rows } = await owner.query(
-    "select key from tock.create_key(p_name => 'worker', p_scopes => array['enqueue', 'claim', 'read'])",
-  );
-  key = rows[0].key;
+  key = await value(owner, "select key from tock.create_key('w', '{enqueue,claim,read}')");
   const port = await anyPort();
   url = `http://127.0.0.1:${port}`;
   worker = startWorker(port, database.poolUrl ?? database.edgeUrl);
@@ -73,30 +69,26 @@ test('a refusal in workerd is a problem document', async () => {
   expect(await response.json()).toMatchObject({ openapi: '3.1.0' });
 });
 
+const ok = 'select count(*)::int from tock.maintenance_jobs where last_ok_at is not null';
+
 test('a cron trigger ticks', async () => {
   const owner = await database.connect();
-  const ok = 'select count(*)::int as n from tock.maintenance_jobs where last_ok_at is not null';
   await makeMaintenanceDue(owner);
-  await owner.query(
-    `select tock.put_schedule('timed', '{"queue": "timed", "every_seconds": 3600}')`,
-  );
+  const hourly = '{"queue": "timed", "every_seconds": 3600}';
+  await owner.query("select tock.put_schedule('timed', $1)", [hourly]);
   await owner.query(
     "update tock.schedule_next_fires set fire_at = now(), due_at = now() where schedule = 'timed'",
   );
   const response = await fetch(`${url}/cdn-cgi/handler/scheduled`);
   expect(response.status).toBe(200);
-  const { rows } = await owner.query(ok);
-  expect(rows[0].n).toBeGreaterThan(0);
+  expect(await value(owner, ok)).toBeGreaterThan(0);
   const fired = "select last_outcome from tock.schedule('timed')";
-  expect((await owner.query(fired)).rows).toEqual([{ last_outcome: 'fired' }]);
+  expect(await value(owner, fired)).toBe('fired');
 });
 
 test('a call that changes data notifies the alarm, which ticks', async () => {
   const owner = await database.connect();
   await makeMaintenanceDue(owner);
   await post('/v1/queues/later/tasks', { payload: 1, delay_seconds: 1 });
-  const ok = 'select count(*)::int as n from tock.maintenance_jobs where last_ok_at is not null';
-  await vi.waitUntil(async () => (await owner.query(ok)).rows[0].n > 0, {
-    timeout: conditionTimeout,
-  });
+  await waitUntil('a job has run', async () => (await value<number>(owner, ok)) > 0);
 });

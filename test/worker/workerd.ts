@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { anyPort } from '../../scripts/stack/ports.ts';
 import { ended } from '../../scripts/stack/run.ts';
+import { sleep } from '../sleep.ts';
 
 const workerd: string = createRequire(import.meta.url)('workerd').default;
 
@@ -60,7 +61,7 @@ const tock :Workerd.Worker = (
 
 export type Served = { url: string; port: number; stop(): Promise<void> };
 
-/** Runs a deployable bundle in workerd itself, without the proxy of `wrangler dev`. */
+/** Runs a deployable bundle in workerd itself, without the proxy of `wrangler dev`. Resolves when it answers. */
 export async function serveBundle(
   code: string,
   bindings: Bindings,
@@ -72,8 +73,11 @@ export async function serveBundle(
   writeFileSync(join(folder, 'config.capnp'), config(port, bindings, storage), { mode: 0o600 });
   const child = spawn(workerd, ['serve', join(folder, 'config.capnp')], { stdio: 'inherit' });
   const over = ended(child);
+  const url = `http://127.0.0.1:${port}`;
+  while (child.exitCode === null && !(await fetch(`${url}/openapi.json`).catch(() => null)))
+    await sleep(20);
   return {
-    url: `http://127.0.0.1:${port}`,
+    url,
     port,
     async stop() {
       child.kill('SIGKILL');

@@ -1,39 +1,29 @@
-import type pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../../database.ts';
-import { pidOf, refusal, rows, value, waitUntilBlocked } from '../verbs.ts';
+import { expect, test } from 'vitest';
+import { client, databasePerFile, db } from '../test_database.ts';
+import { pidOf, refusal, row, rows, value, waitUntilBlocked } from '../verbs.ts';
 
-let db: Database;
-let client: pg.Client;
-
-beforeAll(async () => {
-  db = await freshDatabase();
-  client = await db.connect();
-});
-
-afterAll(() => db.drop());
+databasePerFile();
 
 type Key = { key: string; prefix: string; replaces: string | null; expires_at: Date | null };
 
-const make = async (options = '') =>
-  (
-    await rows<Key>(client, `select * from tock.create_key('k', '{enqueue,read,claim}'${options})`)
-  )[0] as Key;
-const rotate = async (prefix: string, overlap = 86_400, on = client) =>
-  (await rows<Key>(on, 'select * from tock.rotate_key($1, $2)', [prefix, overlap]))[0];
+const make = (options = '') =>
+  row<Key>(client, `select * from tock.create_key('k', '{enqueue,read,claim}'${options})`);
+const rotate = (prefix: string, overlap = 86_400, on = client) =>
+  row<Key>(on, 'select * from tock.rotate_key($1, $2)', [prefix, overlap]);
 const change = (prefix: string, changes: object) =>
   rows(client, 'select * from tock.update_key($1, $2)', [prefix, JSON.stringify(changes)]);
-const listed = async (prefix: string) =>
-  (await rows(client, 'select * from tock.keys_list($1)', [prefix]))[0];
+const listed = (prefix: string) =>
+  row<Key & { replaced_by: string }>(client, 'select * from tock.keys_list($1)', [prefix]);
 const may = (key: string, on = client) =>
   value<boolean>(on, "select tock.authorize(p_key => $1, p_scope => 'read')", [key]);
 const enqueue = (key: string) =>
   value(client, "select tock.http_enqueue($1, 'q', '{}', null)", [key]);
-/** Makes a key expire a second ago. */
-const end = (prefix: string) =>
-  client.query("update tock.keys set expires_at = now() - interval '1 s' where prefix = $1", [
-    prefix,
-  ]);
+/** Makes a key expire, or be revoked, a second or a longer time ago. */
+const end = (prefix: string, ago = '1 s', how = 'expires_at') => {
+  const past = `update tock.keys set ${how} = clock_timestamp() - $2::interval where prefix = $1`;
+  return client.query(past, [prefix, ago]);
+};
+const code = async (call: Promise<unknown>) => (await refusal(call)).code;
 const note = () => value<number | null>(client, "select tock.run_maintenance('record_key_uses')");
 
 test('an expired key is refused, on the fast path too, with the time of its expiry', async () => {
@@ -58,26 +48,21 @@ test('a key expires during a transaction that uses it', async () => {
   const { key, prefix } = await make(', p_expires_in_seconds => 600');
   await client.query('begin');
   expect(await may(key)).toBe(true);
-  await client.query('update tock.keys set expires_at = clock_timestamp() where prefix = $1', [
-    prefix,
-  ]);
-  expect((await refusal(may(key))).code).toBe('TK401');
+  await end(prefix, '0 s');
+  expect(await code(may(key))).toBe('TK401');
   await client.query('rollback');
 });
 
 test.each([
   [', p_expires_in_seconds => 0', 'expires_in_seconds'],
-  [", p_expires_in_seconds => 'NaN'", 'expires_in_seconds'],
   [", p_expires_at => now() - interval '1 s'", 'expires_at'],
   [", p_expires_at => 'infinity'", 'expires_at'],
   [", p_expires_at => '2100-01-01'", 'expires_at'],
   [", p_expires_at => now() + interval '1 d', p_expires_in_seconds => 5", 'expires_in_seconds'],
   [', p_rate_limit => 0', 'rate_limit'],
-  [', p_rate_limit => 1000001', 'rate_limit'],
   [', p_rate_seconds => 5', 'rate_limit'],
   [', p_rate_limit => 1, p_rate_seconds => 86401', 'rate_seconds'],
   [", p_tenants => '{}'", 'tenants'],
-  [", p_tenants => '{null}'", 'tenants'],
 ])('no key is created with%s', async (options, field) => {
   const count = 'select count(*)::int from tock.keys';
   const before = await value(client, count);
@@ -93,9 +78,7 @@ test('a key for some tenants cannot have the scope claim', async () => {
 test.each([
   [{ scopes: ['admin'] }, 'scopes'],
   [{ name: '' }, 'name'],
-  [{ name: null }, 'name'],
   [{ rate_limit: 1.5 }, 'rate_limit'],
-  [{ rate_limit: '5' }, 'rate_limit'],
   [{ rate_limit: 5, rate_seconds: null }, 'rate_seconds'],
   [{ expires_at: 'tomorrow' }, 'expires_at'],
   [{ expires_in_seconds: null }, 'expires_in_seconds'],
@@ -111,7 +94,7 @@ test('a rotated key works beside its replacement until the overlap is over', asy
   const old = await make(
     ", p_queues => '{a}', p_rate_limit => 7, p_rate_seconds => 60, p_expires_in_seconds => 864000",
   );
-  const next = (await rotate(old.prefix, 600)) as Key;
+  const next = await rotate(old.prefix, 600);
   expect([await may(old.key), await may(next.key)]).toEqual([true, true]);
   expect(await listed(next.prefix)).toMatchObject({
     name: 'k',
@@ -121,7 +104,7 @@ test('a rotated key works beside its replacement until the overlap is over', asy
     rate_seconds: 60,
     replaces: old.prefix,
   });
-  const was = (await listed(old.prefix)) as Key & { replaced_by: string };
+  const was = await listed(old.prefix);
   expect(was.replaced_by).toBe(next.prefix);
   const left = Number(was.expires_at) - Date.now();
   expect(left).toBeGreaterThan(0);
@@ -129,32 +112,32 @@ test('a rotated key works beside its replacement until the overlap is over', asy
   // The new key lasts as long as the old one did at first, not as long as what was left of it.
   expect(Number(next.expires_at) - Date.now()).toBeGreaterThan(800_000_000);
   await end(old.prefix);
-  expect((await refusal(may(old.key))).code).toBe('TK401');
+  expect(await code(may(old.key))).toBe('TK401');
   expect(await may(next.key)).toBe(true);
 });
 
 test('without an overlap the old key ends at once, and a shorter expiry stays', async () => {
   const old = await make();
-  const next = (await rotate(old.prefix, 0)) as Key;
-  expect((await refusal(may(old.key))).code).toBe('TK401');
+  const next = await rotate(old.prefix, 0);
+  expect(await code(may(old.key))).toBe('TK401');
   expect(await may(next.key)).toBe(true);
   const short = await make(', p_expires_in_seconds => 60');
   await rotate(short.prefix, 86_400);
-  expect((await listed(short.prefix))?.expires_at).toEqual(short.expires_at);
+  expect((await listed(short.prefix)).expires_at).toEqual(short.expires_at);
 });
 
 test('a key is replaced once; if the new key was never received, it is revoked and the old one is rotated again', async () => {
   const old = await make();
-  const unseen = (await rotate(old.prefix)) as Key;
+  const unseen = await rotate(old.prefix);
   const again = await refusal(rotate(old.prefix));
   expect(again).toMatchObject({ code: 'TK409', message: expect.stringContaining(unseen.prefix) });
   await client.query('select tock.revoke_key($1)', [unseen.prefix]);
-  const next = (await rotate(old.prefix)) as Key;
+  const next = await rotate(old.prefix);
   expect([await may(old.key), await may(next.key)]).toEqual([true, true]);
-  expect((await refusal(may(unseen.key))).code).toBe('TK401');
-  expect((await refusal(rotate(unseen.prefix))).code).toBe('TK409');
+  expect(await code(may(unseen.key))).toBe('TK401');
+  expect(await code(rotate(unseen.prefix))).toBe('TK409');
   await end(next.prefix);
-  expect((await refusal(rotate(next.prefix))).code).toBe('TK409');
+  expect(await code(rotate(next.prefix))).toBe('TK409');
   expect(await rotate('tock_00000000')).toBeUndefined();
 });
 
@@ -163,25 +146,14 @@ test('of two concurrent rotations of a key, one gets a new key', async () => {
   const [holder, waiter] = [await db.connect(), await db.connect()];
   const pid = await pidOf(waiter);
   await holder.query('begin');
-  const first = (await rotate(old.prefix, 60, holder)) as Key;
+  const first = await rotate(old.prefix, 60, holder);
   const second = refusal(rotate(old.prefix, 60, waiter));
   await waitUntilBlocked(client, pid);
   await holder.query('commit');
-  expect(await second).toMatchObject({
-    code: 'TK409',
-    message: expect.stringContaining(first.prefix),
-  });
+  const message = expect.stringContaining(first.prefix);
+  expect(await second).toMatchObject({ code: 'TK409', message });
   const live = 'select count(*)::int from tock.keys where replaces = $1';
   expect(await value(client, live, [old.prefix])).toBe(1);
-});
-
-test('a key that is created, changed or rotated in a rolled-back transaction is unchanged', async () => {
-  const old = await make();
-  await client.query('begin');
-  const next = (await rotate(old.prefix, 0)) as Key;
-  await client.query('rollback');
-  expect(await may(old.key)).toBe(true);
-  expect((await refusal(may(next.key))).code).toBe('TK401');
 });
 
 test("the maintenance job records the use of a key; the key's row is not locked, nor are others", async () => {
@@ -214,62 +186,46 @@ test('a use is counted without a transaction id, and in a read-only transaction 
 test('a key works without its counter, as after a restore, and the maintenance job creates a new one', async () => {
   const { key, prefix } = await make();
   const sequence = `tock.uses_${prefix.slice(5)}`;
-  await enqueue(key);
-  await note();
-  await client.query(`drop sequence ${sequence}`);
-  await enqueue(key);
-  await note();
-  await enqueue(key);
-  await note();
+  for (const before of ['select 1', `drop sequence ${sequence}`, 'select 1']) {
+    await client.query(before);
+    await enqueue(key);
+    await note();
+  }
   // The use before the drop and the one after the new counter count. The use without a counter is lost.
   expect(await listed(prefix)).toMatchObject({ uses: '2' });
 });
 
-test("a revoked key's sequences stay while a call may still count, and are dropped after an hour", async () => {
-  const { prefix } = await make(', p_rate_limit => 5');
-  const there = () =>
-    value(
-      client,
-      "select count(to_regclass(s))::int from unnest(array['tock.uses_' || $1, 'tock.rate_' || $1]) s",
-      [prefix.slice(5)],
-    );
-  await client.query('select tock.revoke_key($1)', [prefix]);
-  await note();
-  expect(await there()).toBe(2);
-  await client.query("update tock.keys set revoked_at = now() - interval '2 h' where prefix = $1", [
-    prefix,
-  ]);
-  await note();
-  expect(await there()).toBe(0);
-  await note();
-  expect(await there()).toBe(0);
-});
-
-test("an expired key's sequences are dropped too, and created again with a longer expiry", async () => {
-  const { key, prefix } = await make(', p_expires_in_seconds => 600, p_rate_limit => 5');
-  const there = () =>
-    value(client, "select to_regclass('tock.uses_' || $1) is not null", [prefix.slice(5)]);
-  await end(prefix);
-  await note();
-  expect(await there()).toBe(true);
-  await client.query("update tock.keys set expires_at = now() - interval '2 h' where prefix = $1", [
-    prefix,
-  ]);
-  await note();
-  expect(await there()).toBe(false);
-  await change(prefix, { expires_at: null });
-  expect(await there()).toBe(true);
-  expect(await may(key)).toBe(true);
-});
+test.each(['revoked_at', 'expires_at'])(
+  'the sequences of a key stay while a call may still count, and are dropped an hour after %s',
+  async (how) => {
+    const { key, prefix } = await make(', p_expires_in_seconds => 600, p_rate_limit => 5');
+    const there = () =>
+      value(
+        client,
+        "select count(to_regclass(s))::int from unnest(array['tock.uses_' || $1, 'tock.rate_' || $1]) s",
+        [prefix.slice(5)],
+      );
+    await end(prefix, '1 s', how);
+    await note();
+    expect(await there()).toBe(2);
+    await end(prefix, '2 h', how);
+    await note();
+    expect(await there()).toBe(0);
+    await note();
+    expect(await there()).toBe(0);
+    if (how === 'revoked_at') return;
+    await change(prefix, { expires_at: null });
+    expect(await there()).toBe(2);
+    expect(await may(key)).toBe(true);
+  },
+);
 
 test('a lock on the sequence of an ended key blocks no other key', async () => {
   const [old, used] = [await make(), await make()];
   const holder = await db.connect();
   await holder.query('begin');
   await may(old.key, holder);
-  await client.query("update tock.keys set revoked_at = now() - interval '2 h' where prefix = $1", [
-    old.prefix,
-  ]);
+  await end(old.prefix, '2 h', 'revoked_at');
   await enqueue(used.key);
   await note();
   expect(await listed(used.prefix)).toMatchObject({ uses: '1' });
@@ -288,42 +244,38 @@ test('the maintenance job processes many keys in parts', async () => {
   for (const { prefix } of keys) expect(await listed(prefix)).toMatchObject({ uses: '1' });
 });
 
+const findings = async (finding: string) => {
+  const of = 'select detail from tock.doctor_of_keys() where finding = $1';
+  return (await rows<{ detail: string }>(client, of, [finding])).map(({ detail }) => detail);
+};
+
 test('keys for tenants without a rate are a finding, until each has one', async () => {
-  const findings = () =>
-    rows<{ detail: string; hint: string }>(
-      client,
-      "select * from tock.doctor_of_keys() where finding = 'a key for tenants has no rate'",
-    );
-  expect(await findings()).toEqual([]);
+  const doctor = () => findings('a key for tenants has no rate');
+  expect(await doctor()).toEqual([]);
   const prefix = await value<string>(
     client,
     "select prefix from tock.create_key('k', '{enqueue}', p_tenants => '{acme}')",
   );
-  expect(await findings()).toMatchObject([
-    { detail: expect.stringMatching(`^1 key is without a rate: ${prefix}`) },
-  ]);
+  expect(await doctor()).toEqual([expect.stringMatching(`^1 key is without a rate: ${prefix}`)]);
   await change(prefix, { rate_limit: 50 });
-  expect(await findings()).toEqual([]);
+  expect(await doctor()).toEqual([]);
 });
 
 test('a used key that expires within a week is a finding, until it is rotated', async () => {
-  const doctor = async () =>
-    (
-      await rows<{ detail: string; hint: string }>(client, 'select * from tock.doctor_of_keys()')
-    ).map((finding) => finding.detail.slice(0, 13));
   const soon = await make(', p_expires_in_seconds => 86400');
   const idle = await make(', p_expires_in_seconds => 86400');
   const later = await make(', p_expires_in_seconds => 2592000');
+  const doctor = async () => {
+    const expiring = (await findings('a key is about to expire')).join();
+    return [soon, idle, later].filter(({ prefix }) => expiring.includes(prefix));
+  };
   await enqueue(soon.key);
   await enqueue(later.key);
   await note();
-  const findings = await doctor();
-  expect(findings).toContain(soon.prefix);
-  expect(findings).not.toContain(idle.prefix);
-  expect(findings).not.toContain(later.prefix);
+  expect(await doctor()).toEqual([soon]);
   expect(
     (await rows<{ finding: string }>(client, 'select * from tock.doctor()')).map((f) => f.finding),
   ).toContain('a key is about to expire');
   await rotate(soon.prefix);
-  expect(await doctor()).not.toContain(soon.prefix);
+  expect(await doctor()).toEqual([]);
 });

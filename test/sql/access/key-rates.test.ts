@@ -1,29 +1,20 @@
 import type pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../../database.ts';
-import { refusal, rows, value } from '../verbs.ts';
+import { expect, test } from 'vitest';
+import { client, databasePerFile, db } from '../test_database.ts';
+import { refusal, row, value } from '../verbs.ts';
 
-let db: Database;
-let client: pg.Client;
-
-beforeAll(async () => {
-  db = await freshDatabase();
-  client = await db.connect();
-});
-
-afterAll(() => db.drop());
+databasePerFile();
 
 type Key = { key: string; prefix: string };
 
 // The window is a day, so a test stays within one, except at midnight.
-const make = async (limit: number, seconds = 86_400) =>
-  (
-    await rows<Key>(
-      client,
-      "select * from tock.create_key('k', '{enqueue,claim}', p_rate_limit => $1, p_rate_seconds => $2)",
-      [limit, seconds],
-    )
-  )[0] as Key;
+const make = (limit: number | null) =>
+  row<Key>(
+    client,
+    `select * from tock.create_key('k', '{enqueue,claim}', p_rate_limit => $1::integer,
+       p_rate_seconds => case when $1::integer > 0 then 86400 end)`,
+    [limit],
+  );
 const enqueue = (key: string, on: pg.Client = client) =>
   value(on, "select tock.http_enqueue($1, 'q', '{}', null)", [key]);
 const counter = ({ prefix }: Key) => `tock.rate_${prefix.slice(5)}`;
@@ -35,7 +26,9 @@ const turn = (key: Key) =>
     `select setval($1, ((last_value >> 20) - 1) << 20 | last_value & 1048575) from ${counter(key)}`,
     [counter(key)],
   );
-const crowd = (size: number) => Promise.all(Array.from({ length: size }, () => db.connect()));
+const change = (prefix: string, changes: object) =>
+  client.query('select tock.update_key($1, $2)', [prefix, changes]);
+const isOver = async (key: string) => expect((await refusal(enqueue(key))).code).toBe('TK429');
 
 /** The number of calls that succeeded. The others must all be refused with TK429. */
 async function passed(clients: pg.Client[], calls: number, key: string): Promise<number> {
@@ -76,7 +69,7 @@ test('a key over its rate gets its limit and the time to retry', async () => {
 });
 
 test('fifty concurrent connections stay within the rate, also at the turn of a window', async () => {
-  const clients = await crowd(50);
+  const clients = await Promise.all(Array.from({ length: 50 }, () => db.connect()));
   const key = await make(60);
   expect(await passed(clients, 3, key.key)).toBe(60);
   for (let round = 0; round < 5; round++) {
@@ -93,19 +86,13 @@ test('a transaction that stays open after a call blocks neither its window nor t
   await enqueue(key.key);
   await turn(key);
   // The holder began the current window, and keeps its lock. With another length the next call needs another lock.
-  await client.query('select tock.update_key($1, \'{"rate_seconds": 43200}\')', [key.prefix]);
-  await enqueue(key.key);
-  await enqueue(key.key);
-  await enqueue(key.key);
-  expect((await refusal(enqueue(key.key))).code).toBe('TK429');
+  await change(key.prefix, { rate_seconds: 43_200 });
+  for (let n = 0; n < 3; n++) await enqueue(key.key);
+  await isOver(key.key);
   await holder.query('rollback');
-  expect(
-    await value(
-      client,
-      'select n_dead_tup::int from pg_stat_user_tables where relid = $1::regclass',
-      ['tock.keys'],
-    ),
-  ).toBeLessThan(5);
+  const dead =
+    "select n_dead_tup::int from pg_stat_user_tables where relid = 'tock.keys'::regclass";
+  expect(await value(client, dead)).toBeLessThan(5);
 });
 
 test('refused and rolled-back calls are not counted twice, and one call counts once', async () => {
@@ -125,32 +112,18 @@ test('refused and rolled-back calls are not counted twice, and one call counts o
   expect(await count(key)).toBe(2);
 });
 
-test('a changed rate holds from the next call on', async () => {
-  const key = await make(1);
-  await enqueue(key.key);
-  expect((await refusal(enqueue(key.key))).code).toBe('TK429');
-  await client.query('select tock.update_key($1, \'{"rate_limit": 2}\')', [key.prefix]);
-  await enqueue(key.key);
-  expect((await refusal(enqueue(key.key))).code).toBe('TK429');
-  await client.query('select tock.update_key($1, \'{"rate_limit": null, "rate_seconds": null}\')', [
-    key.prefix,
-  ]);
-  for (let n = 0; n < 5; n++) await enqueue(key.key);
-});
-
-test('a rate is added to a key later, and without its counter the key is refused', async () => {
-  const [{ key, prefix } = {} as Key] = await rows<Key>(
-    client,
-    "select * from tock.create_key('k', '{enqueue}')",
-  );
+test('a rate that is added, changed or taken away holds from the next call on', async () => {
+  const { key, prefix } = await make(null);
   await enqueue(key);
-  await client.query('select tock.update_key($1, \'{"rate_limit": 1, "rate_seconds": 86400}\')', [
-    prefix,
-  ]);
-  await enqueue(key);
-  expect((await refusal(enqueue(key))).code).toBe('TK429');
+  for (const limit of [1, 2]) {
+    await change(prefix, { rate_limit: limit, rate_seconds: 86_400 });
+    await enqueue(key);
+    await isOver(key);
+  }
   await client.query(`drop sequence tock.rate_${prefix.slice(5)}`);
   expect((await refusal(enqueue(key))).code).toBe('TK503');
   await client.query("select tock.run_maintenance('record_key_uses')");
   await enqueue(key);
+  await change(prefix, { rate_limit: null, rate_seconds: null });
+  for (let n = 0; n < 5; n++) await enqueue(key);
 });

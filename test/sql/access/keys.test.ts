@@ -1,24 +1,13 @@
-import type pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../../database.ts';
-import { claim, refusal, rows, value } from '../verbs.ts';
+import { expect, test } from 'vitest';
+import { client, databasePerFile } from '../test_database.ts';
+import { refusal, row, rows, value } from '../verbs.ts';
 
-let db: Database;
-let client: pg.Client;
-
-beforeAll(async () => {
-  db = await freshDatabase();
-  client = await db.connect();
-});
-
-afterAll(() => db.drop());
+databasePerFile();
 
 type Key = { key: string; prefix: string };
 
-const make = async (scopes: unknown, queues: string[] | null = null, name: string | null = 'k') =>
-  (
-    await rows<Key>(client, 'select * from tock.create_key($1, $2, $3)', [name, scopes, queues])
-  )[0] as Key;
+const make = (scopes: unknown, queues: string[] | null = null, name = 'k') =>
+  row<Key>(client, 'select * from tock.create_key($1, $2, $3)', [name, scopes, queues]);
 const may = (key: string | null, scope: string | null, queue: string | null = null) =>
   value<boolean>(client, 'select tock.authorize(p_key => $1, p_scope => $2, p_queue => $3)', [
     key,
@@ -26,39 +15,23 @@ const may = (key: string | null, scope: string | null, queue: string | null = nu
     queue,
   ]);
 
-test('a key may do what its scopes allow, and nothing else', async () => {
+test('a key may do what its scopes allow in its queues, and nothing else', async () => {
   const { key } = await make(['enqueue', 'read']);
   expect(await may(key, 'enqueue', 'any')).toBe(true);
   expect(await may(key, 'read')).toBe(true);
-  expect((await refusal(may(key, 'claim', 'any'))).code).toBe('TK403');
-  expect((await refusal(may(key, 'admin'))).code).toBe('TK403');
-});
-
-test('a key for some queues is refused for others', async () => {
-  const { key } = await make(['claim'], ['mine', 'ours']);
-  expect(await may(key, 'claim', 'ours')).toBe(true);
-  expect((await refusal(may(key, 'claim', 'theirs'))).code).toBe('TK403');
+  for (const scope of ['claim', 'admin'])
+    expect((await refusal(may(key, scope, 'any'))).code).toBe('TK403');
+  for (const scope of ['everything', null])
+    expect((await refusal(may(key, scope))).code).toMatch(/^TK4/);
+  const some = (await make(['claim'], ['mine', 'ours'])).key;
+  expect(await may(some, 'claim', 'ours')).toBe(true);
+  expect((await refusal(may(some, 'claim', 'theirs'))).code).toBe('TK403');
 });
 
 test('an unknown key, a missing key and a part of a key are refused', async () => {
   const { key, prefix } = await make(['read']);
-  for (const bad of [
-    'tock_unknown',
-    '',
-    null,
-    prefix,
-    key.slice(0, -1),
-    `${key} `,
-    key.toUpperCase(),
-  ]) {
-    expect((await refusal(may(bad, 'read'))).code).toBe('TK401');
-  }
-});
-
-test('an unknown scope is refused, and so is an empty list', async () => {
-  const { key } = await make(['read']);
-  expect((await refusal(may(key, 'everything'))).code).toMatch(/^TK4/);
-  expect((await refusal(may(key, null))).code).toMatch(/^TK4/);
+  const bad = ['tock_unknown', '', null, prefix, key.slice(0, -1), `${key} `, key.toUpperCase()];
+  for (const of of bad) expect((await refusal(may(of, 'read'))).code).toBe('TK401');
 });
 
 test('a revoked key is refused from then on', async () => {
@@ -83,7 +56,6 @@ test('a key is shown once and kept only as a hash', async () => {
 
 test.each([
   ['no scopes', [], null, 'k', 'scopes'],
-  ['null for scopes', null, null, 'k', 'scopes'],
   ['an unknown scope', ['enqueue', 'root'], null, 'k', 'scopes'],
   ['a scope that is null', ['enqueue', null], null, 'k', 'scopes'],
   ['no name', ['read'], null, '', 'name'],
@@ -93,16 +65,4 @@ test.each([
   const before = await value(client, 'select count(*)::int from tock.keys');
   expect(await refusal(make(scopes, queues, name))).toMatchObject({ code: 'TK422', detail: field });
   expect(await value(client, 'select count(*)::int from tock.keys')).toBe(before);
-});
-
-test('a call by a key without the right does nothing', async () => {
-  const { key } = await make(['read']);
-  const call = client.query(
-    `select ids from tock.authorize(p_key => $1, p_scope => 'enqueue', p_queue => 'guarded') as allowed
-     cross join lateral (
-       select tock.enqueue(p_queue => 'guarded', p_tasks => '[{}]') as ids where allowed offset 0) v`,
-    [key],
-  );
-  expect((await refusal(call)).code).toBe('TK403');
-  expect(await claim(client, 'guarded')).toEqual([]);
 });

@@ -1,36 +1,30 @@
 import type pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../../database.ts';
+import { describe, expect, test } from 'vitest';
 import { expectInvariants } from '../invariants.ts';
+import { client, databasePerFile } from '../test_database.ts';
 import { claim, complete, enqueue, extend, fail, leaseOf, refusal, release } from '../verbs.ts';
+import { begin } from './sessions.ts';
 
-let db: Database;
-let client: pg.Client;
+databasePerFile();
 
-beforeAll(async () => {
-  db = await freshDatabase();
-  client = await db.connect();
-});
-
-afterAll(() => db.drop());
-
-const refused = {
-  claim: "select * from tock.claim('q')",
-  claim_any: "select * from tock.claim_any(array['q'])",
-  claim_for_worker: "select * from tock.claim_for_worker('q', 'w')",
-  cancel: 'select * from tock.cancel(array[1::bigint])',
-  change: `select * from tock.change(array[1::bigint], '{"priority": 1}')`,
-  reprioritize: 'select * from tock.reprioritize(array[1::bigint], 1)',
-  reschedule: 'select * from tock.reschedule(array[1::bigint], now())',
-  move: "select * from tock.move(array[1::bigint], 'other')",
-  cancel_where: "select * from tock.cancel_where('q')",
-  reprioritize_where: "select * from tock.reprioritize_where('q', '{}', 1)",
-  rerun: 'select * from tock.rerun(array[1::bigint])',
-  redrive: "select * from tock.redrive('q')",
-  erase: 'select tock.erase(1)',
-  purge_queue: "select * from tock.purge_queue('q')",
-  drop_queue: "select * from tock.drop_queue('q', true)",
-};
+/** Each call, and the verb that its error names. */
+const refused = [
+  ["claim('q')", 'claim'],
+  ["claim_any(array['q'])", 'claim_any'],
+  ["claim_for_worker('q', 'w')", 'claim_for_worker'],
+  ['cancel(array[1::bigint])', 'cancel'],
+  [`change(array[1::bigint], '{"priority": 1}')`, 'change'],
+  ['reprioritize(array[1::bigint], 1)', 'change'],
+  ['reschedule(array[1::bigint], now())', 'change'],
+  ["move(array[1::bigint], 'other')", 'move'],
+  ["cancel_where('q')", 'cancel'],
+  ["reprioritize_where('q', '{}', 1)", 'change'],
+  ['rerun(array[1::bigint])', 'rerun'],
+  ["redrive('q')", 'redrive'],
+  ['erase(1)', 'erase'],
+  ["purge_queue('q')", 'purge_queue'],
+  ["drop_queue('q', true)", 'drop_queue'],
+] as const;
 
 type Verb = [string, (on: pg.Client, lease: string) => Promise<unknown>];
 const works: Verb[] = [
@@ -42,28 +36,21 @@ const works: Verb[] = [
 ];
 
 describe.each(['repeatable read', 'serializable'])('under %s', (level) => {
-  const begin = async () => {
-    const on = await db.connect();
-    await on.query(`begin isolation level ${level}; select count(*) from tock.leases`);
-    return on;
-  };
+  const beginOld = () => begin(`isolation level ${level}; select count(*) from tock.leases`);
 
-  test.each(Object.entries(refused))('%s is refused, with a hint', async (verb, call) => {
+  test.each(refused)('%s is refused, with a hint', async (call, verb) => {
     await enqueue(client, 'q', [{}]);
-    const old = await begin();
-    const error = await refusal(old.query(call));
+    const old = await beginOld();
+    const error = await refusal(old.query(`select * from tock.${call}`));
     expect(error).toMatchObject({ code: 'TK409', hint: expect.stringContaining('read committed') });
-    const inner: Record<string, string> = { reprioritize: 'change', reschedule: 'change' };
-    const verbInMessage =
-      inner[verb] ?? verb.replace('reprioritize_where', 'change').replace('_where', '');
-    expect(error.message).toContain(`${verbInMessage}() needs isolation level read committed`);
+    expect(error.message).toContain(`${verb}() needs isolation level read committed`);
     await old.query('rollback');
   });
 
   test.each(works)('%s works', async (_, call) => {
     await enqueue(client, 'works', [{}, {}]);
     const lease = leaseOf(await claim(client, 'works', { limit: 9 }));
-    const old = await begin();
+    const old = await beginOld();
     expect(await call(old, lease)).toBeTruthy();
     await old.query('commit');
     await expectInvariants(client);
@@ -74,7 +61,7 @@ describe.each(['repeatable read', 'serializable'])('under %s', (level) => {
     async (_, call) => {
       await enqueue(client, 'works', [{}]);
       const lease = leaseOf(await claim(client, 'works', { limit: 9 }));
-      const old = await begin();
+      const old = await beginOld();
       await extend(client, lease);
       expect((await refusal(call(old, lease))).code).toBe('40001');
       await old.query('rollback');

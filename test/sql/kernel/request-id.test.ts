@@ -1,6 +1,6 @@
 import type pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../../database.ts';
+import { expect, test } from 'vitest';
+import { client, databasePerFile, db } from '../test_database.ts';
 import {
   claim,
   complete,
@@ -8,22 +8,13 @@ import {
   expire,
   leaseOf,
   numberedTasks,
-  pidOf,
   reap,
   refusal,
   rows,
-  waitUntilBlocked,
 } from '../verbs.ts';
+import { overlapping, spreadTasks } from './sessions.ts';
 
-let db: Database;
-let client: pg.Client;
-
-beforeAll(async () => {
-  db = await freshDatabase();
-  client = await db.connect();
-});
-
-afterAll(() => db.drop());
+databasePerFile();
 
 test('a call to enqueue repeated with its request id gives the same ids and no new tasks', async () => {
   const first = await enqueue(client, 'again', numberedTasks(3), 'r1');
@@ -33,31 +24,24 @@ test('a call to enqueue repeated with its request id gives the same ids and no n
 });
 
 test('two calls at once with one request id make their tasks once', async () => {
-  const holder = await db.connect();
-  await holder.query('begin');
-  const first = await enqueue(holder, 'at-once', numberedTasks(2), 'same');
-  const pid = await pidOf(client);
-  const second = enqueue(client, 'at-once', numberedTasks(2), 'same');
-  await waitUntilBlocked(await db.connect(), pid);
-  await holder.query('commit');
-  expect(await second).toEqual(first);
+  const call = (on: pg.Client) => enqueue(on, 'at-once', numberedTasks(2), 'same');
+  const [first, second] = await overlapping(call, call);
+  expect(second).toEqual(first);
   expect(await claim(client, 'at-once', { limit: 10 })).toHaveLength(2);
 });
 
 test('two hundred calls on eight connections with twenty request ids make twenty tasks', async () => {
-  const clients = await Promise.all(Array.from({ length: 8 }, () => db.connect()));
-  const answers = await Promise.all(
-    clients.map(async (connection, n) => {
-      const ids: [string, string][] = [];
+  const made = new Set<string>();
+  await Promise.all(
+    Array.from({ length: 8 }, async (_, n) => {
+      const on = await db.connect();
       for (let call = 0; call < 25; call++) {
         const request = `r${(call + n * 3) % 20}`;
-        const [id] = await enqueue(connection, 'many', [{ payload: request }], request);
-        ids.push([request, id as string]);
+        made.add(`${request} ${await enqueue(on, 'many', [{ payload: request }], request)}`);
       }
-      return ids;
     }),
   );
-  expect(new Set(answers.flat().map((pair) => pair.join(' '))).size).toBe(20);
+  expect(made.size).toBe(20);
   expect(await claim(client, 'many', { limit: 1000 })).toHaveLength(20);
 });
 
@@ -138,15 +122,10 @@ test.each([1, 3])(
 );
 
 test('a repeated claim over several priorities gives the runs in the same order', async () => {
-  const tasks = numberedTasks(30).map((task, n) => ({
-    ...task,
-    priority: n % 3,
-    tenant: `t${n % 7}`,
-  }));
-  await enqueue(client, 'orders', tasks);
-  const first = await claim(client, 'orders', { limit: 30, request_id: 'c' });
+  await enqueue(client, 'orders', spreadTasks(30, 3, 7));
+  const call = () => claim(client, 'orders', { limit: 30, request_id: 'c' });
+  const [first, again] = [await call(), await call()];
   expect(first).toHaveLength(30);
-  const again = await claim(client, 'orders', { limit: 30, request_id: 'c' });
   expect(new Set(again.map((run) => run.run_id))).toEqual(new Set(first.map((run) => run.run_id)));
   expect(again.map((run) => run.priority)).toEqual(first.map((run) => run.priority));
 });
@@ -170,12 +149,7 @@ test('an empty claim keeps no request id', async () => {
 
 test('two claims at once with one request id hold the same runs', async () => {
   await enqueue(client, 'twice', numberedTasks(10));
-  const holder = await db.connect();
-  await holder.query('begin');
-  const first = await claim(holder, 'twice', { limit: 2, request_id: 'c' });
-  const pid = await pidOf(client);
-  const second = claim(client, 'twice', { limit: 2, request_id: 'c' });
-  await waitUntilBlocked(await db.connect(), pid);
-  await holder.query('commit');
-  expect((await second).map((run) => run.run_id)).toEqual(first.map((run) => run.run_id));
+  const call = (on: pg.Client) => claim(on, 'twice', { limit: 2, request_id: 'c' });
+  const [first, second] = await overlapping(call, call);
+  expect(second.map((run) => run.run_id)).toEqual(first.map((run) => run.run_id));
 });

@@ -16,6 +16,13 @@ import { leasesPart } from './search.ts';
 
 databasePerFile();
 
+async function allLeases(of: { worker?: string; limit?: number }) {
+  const pages = [await leasesPart(client, of)];
+  for (let cursor = pages[0]?.cursor; cursor; cursor = pages.at(-1)?.cursor)
+    pages.push(await leasesPart(client, { ...of, cursor }));
+  return pages;
+}
+
 test('running() shows each open lease with its worker, its runs and how many are left, and never its token', async () => {
   const ids = await enqueue(client, 'q', numberedTasks(30));
   const first = await claim(client, 'q', { limit: 12, worker: 'one', lease_seconds: 60 });
@@ -44,14 +51,12 @@ test('running() shows each open lease with its worker, its runs and how many are
   expect((await leasesPart(client, { worker: 'one' })).leases).toHaveLength(1);
   expect((await leasesPart(client, { queue: 'other' })).leases).toHaveLength(1);
   expect((await leasesPart(client, { queue: 'other', worker: 'one' })).leases).toEqual([]);
-  const seen: (string | null)[] = [];
-  let at: string | null = null;
-  do {
-    const part = await leasesPart(client, { cursor: at, limit: 1 });
-    seen.push(...part.leases.map(({ worker }) => worker));
-    at = part.cursor;
-  } while (at);
-  expect(seen).toEqual(['one', 'two', null]);
+  const pages = await allLeases({ limit: 1 });
+  expect(pages.flatMap(({ leases }) => leases.map(({ worker }) => worker))).toEqual([
+    'one',
+    'two',
+    null,
+  ]);
   await complete(client, leaseOf(second));
   expect((await leasesPart(client, { worker: 'two' })).leases).toEqual([]);
 });
@@ -61,18 +66,10 @@ test('a lease behind two thousand others is found, page by page', async () => {
   await client.query(
     "select count(*) from generate_series(1, 2050) n, tock.claim('many', case n when 2045 then 'last' else 'w' end, 1, 60 + n)",
   );
-  const seen: (string | null)[] = [];
-  let at: string | null = null;
-  let parts = 0;
-  do {
-    const part = await leasesPart(client, { worker: 'last', cursor: at });
-    seen.push(...part.leases.map(({ worker }) => worker));
-    expect(part.scanned).toBeLessThanOrEqual(4000);
-    at = part.cursor;
-    parts++;
-  } while (at);
-  expect(seen).toEqual(['last']);
-  expect(parts).toBe(2);
+  const pages = await allLeases({ worker: 'last' });
+  expect(pages.flatMap(({ leases }) => leases)).toMatchObject([{ worker: 'last' }]);
+  for (const { scanned } of pages) expect(scanned).toBeLessThanOrEqual(4000);
+  expect(pages).toHaveLength(2);
   expect((await leasesPart(client, { limit: 1000 })).leases).toHaveLength(1000);
 });
 
@@ -82,22 +79,8 @@ test('an invalid queue, cursor or limit is refused by its name', async () => {
   const hex = (text: string) => Buffer.from(text).toString('hex');
   expect(await named('no such!', null, 1)).toContain('queue');
   for (const no of [0, 1001, null]) expect(await named('q', null, no)).toContain('limit');
-  const positions = [
-    '1',
-    '"x"',
-    '{}',
-    '[]',
-    '["2026-01-01"]',
-    '["soon", 1, 1]',
-    '["2026-01-01", 1, "x"]',
-  ];
-  positions.push(
-    '["2026-01-01", 99999999999, 1]',
-    '[null, null, null]',
-    'null',
-    '["\\u0000", 1, 1]',
-    '\xff',
-  );
+  const positions = `1|"x"|{}|[]|["2026-01-01"]|["soon", 1, 1]|["2026-01-01", 1, "x"]|
+    ["2026-01-01", 99999999999, 1]|[null, null, null]|null|["\\u0000", 1, 1]|\xff`.split(/\|\s*/);
   for (const no of ['', 'x', 'abc', '0', "'", ...positions.map(hex), 'ff'])
     expect(await named('q', no, 1), no).toContain('cursor');
   expect(await value(client, 'select count(*)::int from tock.running()')).toBe(1);

@@ -1,25 +1,10 @@
 import { beforeAll, expect, test } from 'vitest';
-import { badScans, sessionWithPlans } from '../plans.ts';
+import { badScans, fewestPages, sessionWithPlans } from '../plans.ts';
 import { client, databasePerFile, db } from '../test_database.ts';
 import { claim, enqueue, numberedTasks, value } from '../verbs.ts';
 import { leasesPart, searchPart } from './search.ts';
 
 databasePerFile();
-
-type Plan = { 'Shared Hit Blocks': number; 'Shared Read Blocks': number };
-
-/** The pages that a call and all functions in it read: the least of three calls. */
-async function pages(call: string, on = client): Promise<number> {
-  const touched: number[] = [];
-  for (let n = 0; n < 3; n++) {
-    const [{ Plan: plan }] = await value<[{ Plan: Plan }]>(
-      on,
-      `explain (analyze, buffers, timing off, format json) select ${call}`,
-    );
-    touched.push(plan['Shared Hit Blocks'] + plan['Shared Read Blocks']);
-  }
-  return Math.min(...touched);
-}
 
 const streams = 2000;
 
@@ -78,7 +63,7 @@ test('searches read a bounded number of pages beside history, a backlog and an o
   await client.query('select tock.collect_metrics(1000000, 60)');
   expect(await value(client, 'select sum(ready)::int from tock.queue_stats()')).toBe(many);
   for (const [call, most] of calls) {
-    const touched = await pages(call);
+    const touched = await fewestPages(client, call);
     expect([call, touched, touched < most]).toEqual([call, touched, true]);
   }
   await holder.query('rollback');
@@ -116,12 +101,15 @@ test('no search scans a table', async () => {
     on,
     async () => {
       await searchPart(on, {});
-      await searchPart(on, { queue: 'q3', state: 'running' });
-      await searchPart(on, { queue: 'q3', concurrency_key: 'g' });
-      await searchPart(on, { queue: 'q3', unique_key: 'g' });
-      await searchPart(on, { queue: 'q3', waiting_for: 'dependency' });
-      await searchPart(on, { queue: 'q3', concurrency_key: 'g', waiting_for: 'concurrency_key' });
-      await searchPart(on, { queue: 'q3', payload: { customer: 7 } });
+      for (const filter of [
+        { state: 'running' },
+        { concurrency_key: 'g' },
+        { unique_key: 'g' },
+        { waiting_for: 'dependency' },
+        { concurrency_key: 'g', waiting_for: 'concurrency_key' },
+        { payload: { customer: 7 } },
+      ])
+        await searchPart(on, { queue: 'q3', ...filter });
       await claim(on, 'q3', { limit: 5 });
       await leasesPart(on, { queue: 'q3' });
       await on.query("select * from tock.queue_stats('q3')");

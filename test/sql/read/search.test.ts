@@ -27,35 +27,19 @@ databasePerFile();
 const hourAgo = new Date(Date.now() - 3_600_000).toISOString();
 const filters = 'ready waiting running done dead cancelled expired'.split(' ');
 
-/** The state that task() shows for each id. */
-async function statesById(ids: string[]): Promise<Map<string, string>> {
-  const known = await rows<{ id: string; state: string }>(
-    client,
-    'select t.id, t.state from unnest($1::bigint[]) i cross join lateral tock.task(i) t',
-    [ids],
-  );
-  return new Map(known.map(({ id, state }) => [id, state]));
-}
-
 /** Tasks in every state: retried, moved, replaced, and changed in time or too late. */
 async function life(q: string, seed: number): Promise<string[]> {
   const options = (n: number) => ({ priority: n % 3, tenant: `t${n % 3}` });
-  const ids = await enqueue(
-    client,
-    q,
+  const key = { unique_key: 'k', on_conflict: 'replace' };
+  const ids: string[] = [];
+  for (const tasks of [
     numberedTasks(24).map((numberedTask, n) => ({ ...numberedTask, ...options(n + seed) })),
-  );
-  ids.push(
-    ...(await enqueue(client, q, numberedTasks(4, 50, { delay_seconds: 500, tenant: 't0' }))),
-  );
-  ids.push(...(await enqueue(client, q, numberedTasks(2, 60, { expires_at: hourAgo }))));
-  ids.push(
-    ...(await enqueue(client, q, numberedTasks(1, 70, { delay_seconds: 9, expires_at: hourAgo }))),
-  );
-  for (const n of [1, 2, 3]) {
-    const key = { unique_key: 'k', on_conflict: 'replace', delay_seconds: n === 3 ? 0 : 50 };
-    ids.push(...(await enqueue(client, q, [{ payload: n, ...key }])));
-  }
+    numberedTasks(4, 50, { delay_seconds: 500, tenant: 't0' }),
+    numberedTasks(2, 60, { expires_at: hourAgo }),
+    numberedTasks(1, 70, { delay_seconds: 9, expires_at: hourAgo }),
+    ...[50, 50, 0].map((delay_seconds, n) => [{ payload: n, ...key, delay_seconds }]),
+  ])
+    ids.push(...(await enqueue(client, q, tasks)));
   await cancel(client, [ids[3], ids[25]] as string[]);
   const runs = await claim(client, q, { limit: 8, worker: `w${seed % 2}` });
   const [a, b, c, d] = runs.map(({ id }) => id) as [string, string, string, string];
@@ -78,17 +62,20 @@ async function life(q: string, seed: number): Promise<string[]> {
   return ids;
 }
 
-let all: string[] = [];
-
 test('each task is found once over several segments, by its newest run, in the state that task() shows', async () => {
+  const all: string[] = [];
   for (let n = 0; n < 4; n++) {
     all.push(...(await life(n % 2 ? 'a' : 'b', n)));
     if (n === 1) await enqueueAndComplete(client, 'c', 30).then((ids) => all.push(...ids));
     await startNextSegment(client);
     await closeSegments(client);
   }
-  all = [...new Set(all)];
-  const known = await statesById(all);
+  const shown = await rows<{ id: string; state: string }>(
+    client,
+    'select t.id, t.state from unnest($1::bigint[]) i cross join lateral tock.task(i) t',
+    [[...new Set(all)]],
+  );
+  const known = new Map(shown.map(({ id, state }) => [id, state]));
   for (const limit of [3, 1000]) {
     const listed = await search(client, {}, limit);
     expect(idsOf(listed), `by ${limit}`).toHaveLength(new Set(idsOf(listed)).size);
@@ -124,96 +111,80 @@ test('a filter returns only matching tasks, and combined filters tasks that matc
     [{ state: 'waiting', worker: 'w1' }, () => false],
   ];
   for (const [filter, lets] of ways) {
-    const statesById = JSON.stringify(filter);
-    expect(idsOf(await search(client, filter, 7)), statesById).toEqual(idsOf(listed.filter(lets)));
+    const ids = idsOf(await search(client, filter, 7));
+    expect(ids, JSON.stringify(filter)).toEqual(idsOf(listed.filter(lets)));
   }
 });
 
 test('a unique key finds the task that had it last, a concurrency key its holders and waiters', async () => {
-  const ids = await enqueue(
-    client,
-    'g',
-    numberedTasks(4, 0, { concurrency_key: 'x', tenant: 't' }),
-  );
-  const [keyed] = await enqueue(client, 'g', [{ unique_key: 'only', tenant: 't' }]);
+  const held = { concurrency_key: 'x', tenant: 't' };
+  const ids = await enqueue(client, 'g', numberedTasks(4, 0, held));
+  const only = { payload: { n: 1 }, unique_key: 'only', tenant: 't' };
+  const [keyed] = await enqueue(client, 'g', [only]);
   await promote(client);
   const runs = await claim(client, 'g', { limit: 2, worker: 'w' });
-  expect(idsOf(await search(client, { queue: 'g', concurrency_key: 'x' }))).toEqual(ids);
-  expect(
-    idsOf(await search(client, { queue: 'g', concurrency_key: 'x', state: 'waiting' })),
-  ).toEqual(ids.slice(1));
-  expect(idsOf(await search(client, { queue: 'g', concurrency_key: 'x', worker: 'w' }))).toEqual([
-    ids[0],
-  ]);
-  expect(await search(client, { queue: 'g', concurrency_key: 'x', error: 'e' })).toEqual([]);
+  const found = async (filter: object, limit = 100) =>
+    idsOf(await search(client, { queue: 'g', ...filter }, limit));
+  expect(await found({ concurrency_key: 'x' })).toEqual(ids);
+  expect(await found({ concurrency_key: 'x', state: 'waiting' })).toEqual(ids.slice(1));
+  expect(await found({ concurrency_key: 'x', worker: 'w' })).toEqual([ids[0]]);
+  expect(await found({ concurrency_key: 'x', error: 'e' })).toEqual([]);
   // A filter counts before the limit.
-  const last = { queue: 'g', concurrency_key: 'x', payload: { n: 9 } };
   const [ninth] = await enqueue(client, 'g', [{ payload: { n: 9 }, concurrency_key: 'x' }]);
   await promote(client);
-  expect(idsOf(await search(client, last, 1))).toEqual([ninth]);
-  expect(idsOf(await search(client, { queue: 'g', unique_key: 'only' }))).toEqual([keyed]);
-  expect(await search(client, { queue: 'g', unique_key: 'only', tenant: 'u' })).toEqual([]);
-  expect(await search(client, { queue: 'g', unique_key: 'only', worker: 'nobody' })).toEqual([]);
-  expect(await search(client, { queue: 'c', unique_key: 'only' })).toEqual([]);
-  expect(await search(client, { queue: 'g', concurrency_key: 'y' })).toEqual([]);
+  expect(await found({ concurrency_key: 'x', payload: { n: 9 } }, 1)).toEqual([ninth]);
+  for (const more of [{}, { payload: { n: 1 } }])
+    expect(await found({ unique_key: 'only', ...more })).toEqual([keyed]);
+  for (const none of [{ tenant: 'u' }, { worker: 'nobody' }, { queue: 'c' }, { payload: { n: 2 } }])
+    expect(await found({ unique_key: 'only', ...none })).toEqual([]);
+  expect(await found({ concurrency_key: 'y' })).toEqual([]);
   await complete(client, leaseOf(runs));
 });
 
-test('an invalid filter or cursor is refused by its name', async () => {
-  const named = async (filter: unknown, cursor: string | null = null, limit: number | null = 10) =>
-    (
-      await refusal(
-        client.query('select * from tock.tasks($1, $2, $3)', [
-          JSON.stringify(filter),
-          cursor,
-          limit,
-        ]),
-      )
-    ).detail;
-  const is = (field: string) => expect.stringContaining(field);
-  for (const no of [null, [], 1, 'x', true]) expect(await named(no)).toEqual(is('filter'));
-  expect(await named({ queue: 'no such name!' })).toEqual(is('queue'));
-  expect(await named({ state: 'gone' })).toEqual(is('state'));
-  expect(await named({ state: ['ready'] })).toEqual(is('state'));
-  expect(await named({ rerun: 'yes' })).toEqual(is('rerun'));
-  expect(await named({ tenant: 5 })).toEqual(is('tenant'));
-  expect(await named({ other: 'x' })).toEqual(is('other'));
-  expect(await named({ "'; drop table tock.runs; --": 'x' })).toEqual(is('drop table'));
-  expect(await named({ error: 'x', state: 'done' })).toEqual(is('error'));
-  for (const name of ['from', 'to']) {
-    for (const no of [
-      '',
-      'soon',
-      '2026-13-01',
-      '99999999-01-01',
-      '2026-01-01 25:00',
-      'x'.repeat(999),
-    ])
-      expect(await named({ [name]: no }), no).toEqual(is(name));
+const instants = ['', 'soon', '2026-13-01', '99999999-01-01', '2026-01-01 25:00', 'x'.repeat(999)];
+
+test.each<[field: string, filters: unknown[]]>([
+  ['filter', [null, [], 1, 'x', true]],
+  ['queue', [{ queue: 'no such name!' }, { concurrency_key: 'x' }, { unique_key: 'x' }]],
+  ['state', [{ state: 'gone' }, { state: ['ready'] }]],
+  ['rerun', [{ rerun: 'yes' }]],
+  ['tenant', [{ tenant: 5 }]],
+  ['other', [{ other: 'x' }]],
+  ['drop table', [{ "'; drop table tock.runs; --": 'x' }]],
+  ['error', [{ error: 'x', state: 'done' }]],
+  ['concurrency_key', [{ queue: 'q', unique_key: 'x', concurrency_key: 'y' }]],
+  ['from', instants.map((from) => ({ from }))],
+  ['to', instants.map((to) => ({ to }))],
+])('an invalid filter is refused by its name: %s', async (field, filters) => {
+  for (const filter of filters) {
+    const { detail } = await refusal(searchPart(client, filter));
+    expect(detail, JSON.stringify(filter)).toContain(field);
   }
-  expect(await named({ concurrency_key: 'x' })).toEqual(is('queue'));
-  expect(await named({ unique_key: 'x' })).toEqual(is('queue'));
-  expect(await named({ queue: 'q', unique_key: 'x', concurrency_key: 'y' })).toEqual(
-    is('concurrency_key'),
-  );
-  for (const no of [
+});
+
+test('an invalid cursor or limit is refused by its name, and odd values find nothing', async () => {
+  const cursors = [
     '',
     'x',
     '-1',
     'g1',
     '0'.repeat(17),
-    'ffffffffffffffff',
+    'f'.repeat(16),
     "1'",
     ' 1',
     '5b5d'.repeat(99),
-  ])
+  ];
+  for (const cursor of cursors)
     for (const filter of [{}, { queue: 'g', concurrency_key: 'x' }])
-      expect(await named(filter, no), no).toEqual(is('cursor'));
-  for (const no of [0, -1, 1001, null]) expect(await named({}, null, no)).toEqual(is('limit'));
+      expect((await refusal(searchPart(client, filter, cursor))).detail, cursor).toContain(
+        'cursor',
+      );
+  for (const limit of [0, -1, 1001, null])
+    expect((await refusal(searchPart(client, {}, null, limit as number))).detail).toContain(
+      'limit',
+    );
   expect(await searchPart(client, {}, '000000000001')).toMatchObject({ tasks: [], cursor: null });
-  expect(await searchPart(client, {}, 'ffffffffffff', 1)).toMatchObject({
-    scanned: expect.any(Number),
-  });
+  expect((await searchPart(client, {}, 'ffffffffffff', 1)).scanned).toEqual(expect.any(Number));
   for (const odd of ["'; select 1", '%', '\\', '\u{1F600}', '{}', '$q$']) {
     for (const name of ['tenant', 'worker', 'error'])
       expect(await search(client, { [name]: odd })).toEqual([]);
@@ -227,11 +198,8 @@ test('nothing is listed twice or missing while tasks are enqueued and end', asyn
   const other = await db.connect();
   let n = 0;
   const listed = await search(client, { queue: 'busy' }, 3, async () => {
-    await enqueue(
-      other,
-      'busy',
-      numberedTasks(3, 100, { priority: 0, delay_seconds: (++n % 2) * 900 }),
-    );
+    const later = { priority: 0, delay_seconds: (++n % 2) * 900 };
+    await enqueue(other, 'busy', numberedTasks(3, 100, later));
     const runs = await claim(other, 'busy', { limit: 2 });
     if (n % 3) await complete(other, leaseOf(runs));
     else await fail(other, leaseOf(runs), { error: 'again', retry_in_seconds: 0 });
@@ -269,11 +237,7 @@ test('a task that is promoted during a search is listed once', async () => {
 });
 
 test('a changed task is listed once, in its own place', async () => {
-  const [first, put, last] = (await enqueue(client, 'late', numberedTasks(3))) as [
-    string,
-    string,
-    string,
-  ];
+  const [first = '', put = '', last] = await enqueue(client, 'late', numberedTasks(3));
   await change(client, [first], { priority: 9 });
   await change(client, [put], { delay_seconds: 900 });
   const listed = await search(client, { queue: 'late' });
@@ -288,21 +252,17 @@ test('a changed task is listed once, in its own place', async () => {
 });
 
 test('purged and erased tasks are listed in their new state', async () => {
-  const ids = await enqueue(client, 'p', numberedTasks(5, 0, { tenant: 'whose' }));
+  await enqueue(client, 'p', numberedTasks(2, 0, { tenant: 'whose' }));
   await client.query("select tock.purge_queue('p', 'ready')");
-  const purged = await search(client, { queue: 'p' });
-  expect(purged).toHaveLength(5);
-  expect(new Set(purged.map(({ state }) => state))).toEqual(new Set(['cancelled']));
+  const purged = (await search(client, { queue: 'p' })).map(({ state }) => state);
+  expect(purged).toEqual(['cancelled', 'cancelled']);
   const [id] = await enqueue(client, 'p', [{ payload: 'secret' }]);
-  await fail(client, leaseOf(await claim(client, 'p')), {
-    fatal: true,
-    error: { message: 'secret' },
-  });
+  const failure = { fatal: true, error: { message: 'secret' } };
+  await fail(client, leaseOf(await claim(client, 'p')), failure);
   await erase(client, id as string);
   const [erased] = await search(client, { queue: 'p', state: 'dead' });
   expect(erased?.id).toBe(id);
   expect(JSON.stringify(erased)).not.toContain('secret');
-  expect(ids).not.toContain(id);
 });
 
 test('a task that retention hides from task() is hidden from a search too', async () => {

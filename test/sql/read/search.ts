@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { rows } from '../verbs.ts';
+import { row } from '../verbs.ts';
 
 type Client = Pick<pg.ClientBase, 'query'>;
 
@@ -15,20 +15,17 @@ export type ListedTask = {
 };
 
 /** One page of a search. */
-export async function searchPart(
+export function searchPart(
   client: Client,
   filter: unknown,
   cursor: string | null = null,
   limit = 100,
 ) {
-  type Part = { tasks: ListedTask[]; cursor: string | null; scanned: number };
-  const [part] = await rows<Part>(
+  return row<{ tasks: ListedTask[]; cursor: string | null; scanned: number }>(
     client,
     'select * from tock.tasks(p_filter => $1, p_cursor => $2, p_limit => $3)',
     [JSON.stringify(filter), cursor, limit],
   );
-  if (!part) throw new Error('The search returned no row.');
-  return part;
 }
 
 /** All pages of a search. `between` is called after each page. */
@@ -52,26 +49,16 @@ export async function search(
 
 export const idsOf = (tasks: { id: string }[]) => tasks.map(({ id }) => id);
 
-export type Lease = {
-  queue: string;
-  worker: string | null;
-  late: boolean;
-  runs: number;
-  unfinished: number;
-  tasks: string[];
-  leased_until: string;
-};
+type Lease = { worker: string | null; late: boolean };
 
 /** One page of running(). */
-export async function leasesPart(
+export function leasesPart(
   client: Client,
   of: { queue?: string; worker?: string; cursor?: string | null; limit?: number } = {},
 ) {
-  const [part] = await rows<{ leases: Lease[]; cursor: string | null; scanned: number }>(
+  return row<{ leases: Lease[]; cursor: string | null; scanned: number }>(
     client,
     'select * from tock.running(p_queue => $1, p_worker => $2, p_cursor => $3, p_limit => $4)',
     [of.queue ?? null, of.worker ?? null, of.cursor ?? null, of.limit ?? 100],
   );
-  if (!part) throw new Error('running() returned no row.');
-  return part;
 }

@@ -1,6 +1,5 @@
-import type pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../../database.ts';
+import { expect, test } from 'vitest';
+import { client, databasePerFile } from '../test_database.ts';
 import {
   claim,
   complete,
@@ -14,15 +13,7 @@ import {
   task,
 } from '../verbs.ts';
 
-let db: Database;
-let client: pg.Client;
-
-beforeAll(async () => {
-  db = await freshDatabase();
-  client = await db.connect();
-});
-
-afterAll(() => db.drop());
+databasePerFile();
 
 const look = async (id: string | undefined) => (await task(client, id as string)) as TaskRow;
 
@@ -44,12 +35,11 @@ test('a task is ready, then running, then done', async () => {
     error: null,
     runs: [{ id, attempt: 1, state: 'ready', worker: null, started_at: null, ended_at: null }],
   });
-  const lease = leaseOf(await claim(client, 'life', { worker: 'me' }));
-  expect(await look(id)).toMatchObject({
-    state: 'running',
-    runs: [{ state: 'running', worker: 'me' }],
-  });
-  await complete(client, lease, [{ id, result: { ok: true } }]);
+  const [run] = await claim(client, 'life', { worker: 'me' });
+  const running = await look(id);
+  expect(running).toMatchObject({ state: 'running', runs: [{ state: 'running', worker: 'me' }] });
+  expect(new Date(running.runs[0]?.leased_until as string)).toEqual(run?.leased_until);
+  await complete(client, run?.lease as string, [{ id, result: { ok: true } }]);
   const done = await look(id);
   expect(done).toMatchObject({ state: 'done', result: { ok: true } });
   expect(done.ended_at?.getTime()).toBeGreaterThanOrEqual(done.created_at.getTime());
@@ -76,27 +66,16 @@ test("a task is found by each of its runs' ids, and always shows its own", async
   await makeDue(client, 'chain');
   await promote(client);
   const [last] = await claim(client, 'chain');
-  await complete(client, last?.lease as string);
+  expect(await look(id)).toMatchObject({ state: 'running' });
+  await complete(client, last?.lease as string, [{ id, result: 'last' }]);
   ids.push(last?.run_id as string);
   for (const anyId of ids) {
     const row = await look(anyId);
     expect(row).toMatchObject({ id, state: 'done', attempt: 3, payload: 'p', run_at: null });
+    expect([row.result, row.error]).toEqual(['last', null]);
     expect(row.runs.map((run) => run.id)).toEqual(ids);
     expect(row.runs.map((run) => run.state)).toEqual(['failed', 'superseded', 'failed', 'done']);
   }
-});
-
-test('the state of a retried task is that of its last run', async () => {
-  const [id] = await enqueue(client, 'retried', [{}]);
-  await fail(client, leaseOf(await claim(client, 'retried')), {
-    retry_in_seconds: 0,
-    error: 'first',
-  });
-  expect((await look(id)).state).toBe('ready');
-  const lease = leaseOf(await claim(client, 'retried'));
-  expect((await look(id)).state).toBe('running');
-  await complete(client, lease, [{ id, result: 'second' }]);
-  expect(await look(id)).toMatchObject({ state: 'done', result: 'second', error: null });
 });
 
 test('a retried task is completed by its own id or by that of its run', async () => {
@@ -114,14 +93,8 @@ test('a retried task is completed by its own id or by that of its run', async ()
   expect([(await look(firstId)).result, (await look(secondId)).result]).toEqual(['task', 'run']);
 });
 
-test.each([
-  '0',
-  '1',
-  '1048575',
-  '-7',
-  '1152921504606846976',
-  '9223372036854775807',
-  '-9223372036854775808',
-])('there is no task %s', async (id) => {
+const no = '0 1 1048575 -7 1152921504606846976 9223372036854775807 -9223372036854775808'.split(' ');
+
+test.each(no)('there is no task %s', async (id) => {
   expect(await task(client, id)).toBeUndefined();
 });

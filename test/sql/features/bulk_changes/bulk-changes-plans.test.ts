@@ -1,12 +1,11 @@
 import type pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../../../database.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { badScans, plannerStatistics, sessionWithPlans, stopAutovacuum } from '../../plans.ts';
+import { client, databasePerFile, db } from '../../test_database.ts';
 import { claim, complete, enqueue, leaseOf, numberedTasks, value } from '../../verbs.ts';
 import { deadGroups, die, list, move, purge, redrive, rerun } from './bulk_changes.ts';
 
-let db: Database;
-let owner: pg.Client;
+databasePerFile();
 /** A session whose plans were made while the tables were nearly empty. */
 let old: pg.Client;
 let days = 0;
@@ -41,24 +40,20 @@ const someDone = async () => done.splice(0, 20);
 
 // 60,000 runs with 30,000 completed and 20,000 dead, 10,000 waiting tasks, 300 open leases.
 beforeAll(async () => {
-  db = await freshDatabase();
-  owner = await db.connect();
-  await stopAutovacuum(owner);
+  await stopAutovacuum(client);
   old = await db.connect(db.superUrl);
-  done.push(...(await enqueue(owner, 'large', numberedTasks(5000))));
+  done.push(...(await enqueue(client, 'large', numberedTasks(5000))));
   for (;;) {
-    const runs = await claim(owner, 'large', { limit: 1000 });
+    const runs = await claim(client, 'large', { limit: 1000 });
     if (runs.length === 0) break;
-    await complete(owner, leaseOf(runs));
+    await complete(client, leaseOf(runs));
   }
   await day(old);
-  for (let call = 0; call < 4; call++) await die(owner, 'large', Array(5000).fill('y'));
-  for (let call = 0; call < 4; call++) await enqueue(owner, 'large', numberedTasks(5000));
-  await enqueue(owner, 'large', numberedTasks(10_000, 0, { delay_seconds: 5000 }));
-  for (let call = 0; call < 300; call++) await claim(owner, 'large', { lease_seconds: 9999 });
+  for (let call = 0; call < 4; call++) await die(client, 'large', Array(5000).fill('y'));
+  for (let call = 0; call < 4; call++) await enqueue(client, 'large', numberedTasks(5000));
+  await enqueue(client, 'large', numberedTasks(10_000, 0, { delay_seconds: 5000 }));
+  for (let call = 0; call < 300; call++) await claim(client, 'large', { lease_seconds: 9999 });
 });
-
-afterAll(() => db.drop());
 
 const bad = (on: pg.Client) =>
   badScans(on, () => day(on), {

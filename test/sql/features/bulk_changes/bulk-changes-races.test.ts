@@ -1,8 +1,8 @@
 import type pg from 'pg';
 import { expect, test } from 'vitest';
 import { sleep } from '../../../sleep.ts';
-import { expectInvariants } from '../../invariants.ts';
 import { taskInState } from '../../kernel/change/changes.ts';
+import { invariantsAfterEach, overlapping } from '../../kernel/sessions.ts';
 import { retryRefused, retryTransient, seededRandom } from '../../load.ts';
 import { client, databasePerFile, db } from '../../test_database.ts';
 import {
@@ -17,11 +17,11 @@ import {
   promote,
   rows,
   value,
-  waitUntilBlocked,
 } from '../../verbs.ts';
 import { die, move, purge, redrive, rerun } from './bulk_changes.ts';
 
 databasePerFile();
+invariantsAfterEach();
 let count = 0;
 
 const queue = () => `x${++count}`;
@@ -30,14 +30,9 @@ const connect = (number: number) => Promise.all(Array.from({ length: number }, (
 test('a dead task that two callers redrive concurrently runs again once', async () => {
   const q = queue();
   await die(client, q, Array(5).fill('x'));
-  const [a, b] = (await connect(2)) as [pg.Client, pg.Client];
-  await a.query('begin');
-  expect(await redrive(a, q)).toMatchObject({ redriven: 5 });
-  const pid = await pidOf(b);
-  const second = redrive(b, q);
-  await waitUntilBlocked(client, pid);
-  await a.query('commit');
-  expect(await second).toMatchObject({ redriven: 0, ids: [] });
+  const call = (on: pg.Client) => redrive(on, q);
+  const [first, second] = await overlapping(call, call);
+  expect([first.redriven, second.redriven, second.ids]).toEqual([5, 0, []]);
   expect((await drain(client, q)).flat()).toHaveLength(5);
 });
 
@@ -54,7 +49,6 @@ test('a redrive whose caller is killed changes nothing, and its repeat redrives'
   expect(done.redriven).toBe(4);
   expect(done.ids.filter((id) => lost.ids.includes(id))).toEqual([]);
   expect((await drain(client, q)).flat()).toHaveLength(4);
-  await expectInvariants(client);
 });
 
 test('eight callers that redrive and rerun a queue of dead tasks run each as often as they answer', async () => {
@@ -88,19 +82,13 @@ test('eight callers that redrive and rerun a queue of dead tasks run each as oft
     [redriven],
   );
   expect(of.filter(({ times }) => times > 1)).toEqual([]);
-  expect(
-    await value(
-      client,
-      'select count(distinct of_id)::int from tock.reruns where of_id = any ($1)',
-      [ids],
-    ),
-  ).toBe(300);
+  const reruns = 'select count(distinct of_id)::int from tock.reruns where of_id = any ($1)';
+  expect(await value(client, reruns, [ids])).toBe(300);
   const got = (await drain(client, q)).flat().map((run) => run.id);
   expect(got.toSorted()).toEqual([...redriven, ...reran].toSorted());
-  await expectInvariants(client);
 });
 
-test('two callers that rerun one task with one request id get the same id', async () => {
+test('callers that rerun one task get one new task with one request id, else a task each', async () => {
   const q = queue();
   const { id } = await taskInState(client, q, 'done');
   const callers = await connect(4);
@@ -112,32 +100,15 @@ test('two callers that rerun one task with one request id get the same id', asyn
   expect((await drain(client, q)).flat()).toHaveLength(4);
 });
 
-test('two callers that rerun one task concurrently get a task each', async () => {
-  const q = queue();
-  const { id } = await taskInState(client, q, 'dead');
-  const [a, b] = (await connect(2)) as [pg.Client, pg.Client];
-  await a.query('begin');
-  const first = await rerun(a, [id]);
-  const pid = await pidOf(b);
-  const second = rerun(b, [id]);
-  await waitUntilBlocked(client, pid);
-  await a.query('commit');
-  expect((await second)[0]?.rerun_id).not.toBe(first[0]?.rerun_id);
-  expect((await drain(client, q)).flat()).toHaveLength(2);
-  // Redrive skips the task, because it has already been rerun.
-  expect(await redrive(client, q)).toMatchObject({ redriven: 0 });
-});
-
-/** How often callers claimed and completed a task. */
-type Seen = { claimed: number; done: number };
-
 test('purges beside claims and enqueues lose no task and run none twice', async () => {
   const q = queue();
   const random = seededRandom(Number(process.env.TOCK_TEST_SEED ?? Date.now() % 1_000_000));
-  const seen = new Map<string, Seen>();
+  /** How often callers claimed and completed each task. */
+  const seen = new Map<string, { claimed: number; done: number }>();
+  const of = (id: string) => seen.get(id) as { claimed: number; done: number };
   const load = { going: true };
   let purged = 0;
-  const [a, b, c, d, e, f, g, h] = (await connect(8)) as pg.Client[];
+  const [a, b, c, d, e, f, g] = (await connect(7)) as pg.Client[];
   const send = async (on: pg.Client) => {
     while (load.going) {
       await on.query('begin');
@@ -158,9 +129,9 @@ test('purges beside claims and enqueues lose no task and run none twice', async 
   const work = async (on: pg.Client) => {
     while (load.going) {
       const runs = await claim(on, q, { limit: 1 + random(15) });
-      for (const run of runs) (seen.get(run.id) as Seen).claimed++;
+      for (const run of runs) of(run.id).claimed++;
       if (runs.length === 0 || !(await complete(on, leaseOf(runs)))) continue;
-      for (const run of runs) (seen.get(run.id) as Seen).done++;
+      for (const run of runs) of(run.id).done++;
     }
   };
   const clear = async (on: pg.Client) => {
@@ -176,8 +147,7 @@ test('purges beside claims and enqueues lose no task and run none twice', async 
   all.push(...[f, g].map((on) => clear(on as pg.Client)));
   const done = () => [...seen.values()].filter((task) => task.done > 0).length;
   await retryTransient(load, all, () => purged > 2000 && done() > 2000);
-  await expectInvariants(client);
-  while ((await purge(h as pg.Client, q)).more);
+  while ((await purge(client, q)).more);
   const states = await rows<{ id: string; state: string }>(
     client,
     'select task_id::text as id, state from tock.resolve_tasks($1)',
@@ -185,11 +155,10 @@ test('purges beside claims and enqueues lose no task and run none twice', async 
   );
   expect(states).toHaveLength(seen.size);
   const odd = states.filter(({ id, state }) => {
-    const { claimed, done } = seen.get(id) as Seen;
+    const { claimed, done } = of(id);
     return claimed > 1 || state !== (done === 1 ? 'done' : 'cancelled') || claimed !== done;
   });
   expect(odd.slice(0, 3)).toEqual([]);
-  await expectInvariants(client);
 });
 
 test('tasks that are moved back and forth while they are claimed run once, in one queue', async () => {
@@ -216,10 +185,8 @@ test('tasks that are moved back and forth while they are claimed run once, in on
   await Promise.all([
     ...callers.slice(0, 3).map(async (on) => {
       for (let round = 0; round < 60; round++) {
-        const some = Array.from(
-          { length: 1 + random(30) },
-          () => ids[random(ids.length)] as string,
-        );
+        const any = () => ids[random(ids.length)] as string;
+        const some = Array.from({ length: 1 + random(30) }, any);
         const to = queues[random(3)] as string;
         await retryRefused(() => move(on, some, to));
       }
@@ -242,11 +209,6 @@ test('tasks that are moved back and forth while they are claimed run once, in on
   }
   expect([...claimed].filter(([, times]) => times > 1)).toEqual([]);
   expect(claimed.size).toBe(ids.length);
-  const odd = await rows(
-    client,
-    "select task_id, state from tock.resolve_tasks($1) where state <> 'done'",
-    [ids],
-  );
-  expect(odd).toEqual([]);
-  await expectInvariants(client);
+  const odd = "select task_id, state from tock.resolve_tasks($1) where state <> 'done'";
+  expect(await rows(client, odd, [ids])).toEqual([]);
 });

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { claim, enqueue, fail, leaseOf, rows } from '../../verbs.ts';
+import { claim, enqueue, fail, leaseOf, numberedTasks, row, rows } from '../../verbs.ts';
 
 type Client = Pick<pg.ClientBase, 'query'>;
 
@@ -19,12 +19,7 @@ export function rerun(
   );
 }
 
-export type Redriven = {
-  redriven: number;
-  ids: string[];
-  cursor: string | null;
-  scanned: number;
-};
+export type Redriven = { redriven: number; ids: string[]; cursor: string | null; scanned: number };
 
 type Redrive = {
   error?: string;
@@ -39,7 +34,7 @@ type Redrive = {
 
 export async function redrive(client: Client, queue: string, options: Redrive = {}) {
   const { error, tenant } = options;
-  const [row] = await rows<Redriven>(
+  return row<Redriven>(
     client,
     `select redriven, ids, cursor, scanned
      from tock.redrive(p_queue => $1, p_filter => $2, p_limit => $3, p_cursor => $4, p_request_id => $5,
@@ -55,7 +50,6 @@ export async function redrive(client: Client, queue: string, options: Redrive = 
       options.reason ?? null,
     ],
   );
-  return row as Redriven;
 }
 
 export type Listed = {
@@ -84,7 +78,7 @@ export async function list(
 ) {
   const sql = `select tasks, cursor, scanned
     from tock.tasks(p_filter => $1, p_cursor => $2, p_limit => $3)`;
-  return (await rows<Page>(client, sql, [JSON.stringify(filter), cursor, limit]))[0] as Page;
+  return row<Page>(client, sql, [JSON.stringify(filter), cursor, limit]);
 }
 
 /** Lists all tasks, page by page. */
@@ -126,7 +120,7 @@ export async function purge(
 ): Promise<Purged> {
   const sql = `select ready, waiting, busy, more
     from tock.purge_queue(p_queue => $1, p_state => $2, p_limit => $3)`;
-  return (await rows<Purged>(client, sql, [queue, state, limit]))[0] as Purged;
+  return row<Purged>(client, sql, [queue, state, limit]);
 }
 
 export function move(client: Client, ids: string[], queue: string) {
@@ -144,11 +138,7 @@ export async function die(
   errors: unknown[],
   options: object = {},
 ): Promise<string[]> {
-  const ids = await enqueue(
-    client,
-    queue,
-    errors.map((_, payload) => ({ payload, ...options })),
-  );
+  const ids = await enqueue(client, queue, numberedTasks(errors.length, 0, options));
   const errorOf = new Map(ids.map((id, n) => [id, errors[n]]));
   for (let left = ids.length; left > 0; ) {
     const runs = await claim(client, queue, { limit: 1000, worker: 'w' });

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { expectInvariants } from '../../invariants.ts';
 import { cancelRequests } from '../../kernel/change/changes.ts';
+import { spreadTasks } from '../../kernel/sessions.ts';
 import { client, databasePerFile } from '../../test_database.ts';
 import {
   claim,
@@ -12,7 +13,7 @@ import {
   numberedTasks,
   promote,
   refusal,
-  rows,
+  row,
 } from '../../verbs.ts';
 import { list, listAll } from './bulk_changes.ts';
 
@@ -23,34 +24,22 @@ const queue = () => `w${++count}`;
 
 type Part = { matched: number; changed: number; cursor: string | null };
 
+/** Cancels a part of the matching tasks, or gives them a priority. */
 async function cancelWhere(
   q: string,
   filter: object = {},
   limit = 1000,
   cursor: string | null = null,
+  priority?: number,
 ) {
-  const [row] = await rows<Part>(
-    client,
-    `select matched, changed, cursor from tock.cancel_where(p_queue => $1, p_filter => $2, p_cursor => $3, p_limit => $4)`,
-    [q, JSON.stringify(filter), cursor, limit],
-  );
-  return row as Part;
-}
-
-async function reprioritizeWhere(
-  q: string,
-  priority: number,
-  filter: object = {},
-  limit = 1000,
-  cursor: string | null = null,
-) {
-  const [row] = await rows<Part>(
+  const verb =
+    priority === undefined ? 'cancel_where(' : `reprioritize_where(p_priority => ${priority}, `;
+  return row<Part>(
     client,
     `select matched, changed, cursor
-     from tock.reprioritize_where(p_queue => $1, p_filter => $2, p_priority => $3, p_cursor => $4, p_limit => $5)`,
-    [q, JSON.stringify(filter), priority, cursor, limit],
+     from tock.${verb}p_queue => $1, p_filter => $2, p_cursor => $3, p_limit => $4)`,
+    [q, JSON.stringify(filter), cursor, limit],
   );
-  return row as Part;
 }
 
 async function through(part: (cursor: string | null) => Promise<Part>): Promise<[number, number]> {
@@ -67,22 +56,18 @@ async function through(part: (cursor: string | null) => Promise<Part>): Promise<
 
 test("a tenant's tasks are cancelled in parts, and no other tenant's", async () => {
   const q = queue();
-  await enqueue(
-    client,
-    q,
-    numberedTasks(40).map((task, n) => ({ ...task, tenant: `t${n % 2}`, priority: n % 3 })),
-  );
+  await enqueue(client, q, spreadTasks(42, 3, 2));
   await enqueue(client, q, numberedTasks(6, 40, { tenant: 't0', delay_seconds: 50 }));
   await enqueue(client, queue(), numberedTasks(3, 0, { tenant: 't0' }));
   const [changed, calls] = await through((at) => cancelWhere(q, { tenant: 't0' }, 10, at));
-  expect(changed).toBe(26);
+  expect(changed).toBe(27);
   expect(calls).toBeGreaterThan(2);
   const none = { matched: 0, changed: 0, cursor: null };
   expect(await cancelWhere(q, { tenant: 't0' })).toEqual(none);
   const got = (await drain(client, q)).flat();
-  expect(got).toHaveLength(20);
+  expect(got).toHaveLength(21);
   expect(new Set(got.map((run) => run.tenant))).toEqual(new Set(['t1']));
-  expect(await listAll(client, { queue: q, state: 'cancelled' })).toHaveLength(26);
+  expect(await listAll(client, { queue: q, state: 'cancelled' })).toHaveLength(27);
   await expectInvariants(client);
 });
 
@@ -105,9 +90,10 @@ test('tasks get another priority in parts, each once', async () => {
     numberedTasks(30).map((task, n) => ({ ...task, tenant: `t${n % 2}`, priority: n % 3 ? 7 : 1 })),
   );
   await enqueue(client, q, numberedTasks(5, 30, { tenant: 't0', delay_seconds: 50 }));
-  const [changed] = await through((at) => reprioritizeWhere(q, 1, { tenant: 't0' }, 4, at));
+  const [changed] = await through((at) => cancelWhere(q, { tenant: 't0' }, 4, at, 1));
   expect(changed).toBe(15);
-  expect(await reprioritizeWhere(q, 1, { tenant: 't0' })).toMatchObject({ matched: 0, changed: 0 });
+  const again = await cancelWhere(q, { tenant: 't0' }, 1000, null, 1);
+  expect(again).toMatchObject({ matched: 0, changed: 0 });
   const first = await claim(client, q, { limit: 20 });
   expect(first.map((run) => run.priority)).toEqual(Array(20).fill(1));
   expect((await drain(client, q)).flat()).toHaveLength(10);
@@ -121,11 +107,8 @@ test.each(['ready', 'waiting', 'running'])(
   async (state) => {
     const q = queue();
     const more = async () => {
-      await enqueue(
-        client,
-        q,
-        numberedTasks(6, 0, state === 'waiting' ? { delay_seconds: 50 } : {}),
-      );
+      const delay_seconds = state === 'waiting' ? 50 : 0;
+      await enqueue(client, q, numberedTasks(6, 0, { delay_seconds }));
       if (state === 'running') await claim(client, q, { limit: 6 });
     };
     await more();
@@ -153,26 +136,22 @@ test('tasks that become ready between two parts of a cancel are cancelled', asyn
 test('strict priority starves: a task of priority 9 runs when no other is left', async () => {
   const q = queue();
   const [last] = await enqueue(client, q, [{ priority: 9 }]);
-  const order: string[] = [];
   for (let n = 0; n < 50; n++) {
-    await enqueue(client, q, [{ priority: 0 }]);
-    const runs = await claim(client, q);
-    order.push(...runs.map((run) => run.id));
-    await complete(client, leaseOf(runs));
+    const [first] = await enqueue(client, q, [{ priority: 0 }]);
+    expect(await claim(client, q)).toMatchObject([{ id: first }]);
   }
-  expect(order).not.toContain(last);
   expect(await claim(client, q)).toMatchObject([{ id: last, priority: 9 }]);
 });
 
 test('an invalid argument of a bulk change is refused with its field', async () => {
-  const fields = async (promise: Promise<unknown>) => {
-    const { code, detail } = await refusal(promise);
-    return [code, detail];
-  };
-  expect(await fields(cancelWhere('*'))).toEqual(['TK422', 'queue']);
-  expect(await fields(cancelWhere('q', { state: 'dead' }))).toEqual(['TK422', 'state']);
-  expect(await fields(cancelWhere('q', { error: 'e' }))).toEqual(['TK422', 'error']);
-  expect(await fields(cancelWhere('q', {}, 10_001))).toEqual(['TK422', 'limit']);
-  expect(await fields(cancelWhere('q', {}, 1, 'ff'))).toEqual(['TK422', 'cursor']);
-  expect(await fields(reprioritizeWhere('q', 10))).toEqual(['TK422', 'priority']);
+  const calls: [field: string, ...call: Parameters<typeof cancelWhere>][] = [
+    ['queue', '*'],
+    ['state', 'q', { state: 'dead' }],
+    ['error', 'q', { error: 'e' }],
+    ['limit', 'q', {}, 10_001],
+    ['cursor', 'q', {}, 1, 'ff'],
+    ['priority', 'q', {}, 1, null, 10],
+  ];
+  for (const [detail, ...call] of calls)
+    expect(await refusal(cancelWhere(...call))).toMatchObject({ code: 'TK422', detail });
 });

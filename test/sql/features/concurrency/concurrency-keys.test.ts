@@ -1,10 +1,12 @@
 import { describe, expect, test } from 'vitest';
+import { change } from '../../kernel/change/changes.ts';
 import { client, databasePerFile, db } from '../../test_database.ts';
 import {
   claim,
   complete,
   enqueue,
   expire,
+  expireTask,
   fail,
   leaseOf,
   reap,
@@ -15,52 +17,32 @@ import {
   value,
 } from '../../verbs.ts';
 import {
+  due,
   payloadsOf,
   promoteAndClaim,
   promoteDue,
+  putKey,
   putQueue,
   tasksWithKey,
 } from './concurrency_keys.ts';
 
 databasePerFile();
 
+const hourly = {
+  concurrency_limit: 100,
+  concurrency_rate_limit: 1,
+  concurrency_rate_seconds: 3600,
+};
+
 test('tasks of one key start one at a time, in the order of enqueueing', async () => {
-  const ids = await enqueue(client, 'serial', [
-    ...tasksWithKey('a', 0, 3),
-    ...tasksWithKey('b', 10, 2),
-  ]);
-  expect((await task(client, ids[0] as string))?.state).toBe('waiting');
+  await enqueue(client, 'serial', [...tasksWithKey('a', 0, 3), ...tasksWithKey('b', 10, 2), {}]);
+  // A task without a key waits for none.
+  expect(await claim(client, 'serial', { limit: 9 })).toMatchObject([{ payload: null }]);
   const first = await promoteAndClaim(client, 'serial');
   expect(payloadsOf(first).sort()).toEqual([0, 10]);
   expect(await promoteAndClaim(client, 'serial')).toEqual([]);
-  expect((await task(client, ids[1] as string))?.state).toBe('waiting');
   await complete(client, leaseOf(first));
   expect(payloadsOf(await promoteAndClaim(client, 'serial')).sort()).toEqual([1, 11]);
-});
-
-test('a thousand tasks with a key each are admitted together', async () => {
-  const tasks = Array.from({ length: 1000 }, (_, n) => ({
-    payload: n,
-    concurrency_key: `concurrency key ${n}`,
-  }));
-  await enqueue(client, 'together', tasks);
-  await promoteDue(client);
-  const runs = await claim(client, 'together', { limit: 1000 });
-  expect(runs).toHaveLength(1000);
-  await enqueue(client, 'together', tasks);
-  await promoteDue(client);
-  await complete(client, leaseOf(runs));
-  expect(await claim(client, 'together', { limit: 1000 })).toHaveLength(1000);
-});
-
-test('tasks without a key do not wait for those with one', async () => {
-  await enqueue(client, 'mixed', tasksWithKey('a', 0, 3));
-  await enqueue(client, 'mixed', [{ payload: 'plain' }, { payload: 'too' }]);
-  const runs = [
-    ...(await promoteAndClaim(client, 'mixed')),
-    ...(await promoteAndClaim(client, 'mixed')),
-  ];
-  expect(payloadsOf(runs).sort()).toEqual([0, 'plain', 'too']);
 });
 
 describe('the next task is admitted when a task', () => {
@@ -93,65 +75,40 @@ describe('the next task is admitted when a task', () => {
     expect(payloadsOf(await promoteAndClaim(client, queue))).toEqual([1]);
   });
 
-  test('is cancelled while it is ready', async () => {
-    const [id] = await enqueue(client, 'cancelled', tasksWithKey('k', 0, 2));
+  test.each(['cancelled', 'expired'])('is %s while it is ready', async (state) => {
+    const queue = `ready-${state}`;
+    const [id = ''] = await enqueue(client, queue, [
+      ...tasksWithKey('k', 0, 1, { expires_in_seconds: 3600 }),
+      ...tasksWithKey('k', 1),
+    ]);
     await promoteDue(client);
-    expect((await task(client, id as string))?.state).toBe('ready');
-    await client.query('select tock.cancel(array[$1::bigint])', [id]);
-    expect(
-      payloadsOf([
-        ...(await promoteAndClaim(client, 'cancelled')),
-        ...(await promoteAndClaim(client, 'cancelled')),
-      ]),
-    ).toEqual([1]);
-  });
-
-  test('expires while it is ready', async () => {
-    const [id] = await enqueue(client, 'expired', tasksWithKey('k', 0, 2));
-    await promoteDue(client);
-    await client.query(
-      `update tock.runs set options = options || jsonb_build_object('expires_at', now() - interval '1 s')
-       where task_id = $1`,
-      [id],
-    );
-    expect(
-      payloadsOf([
-        ...(await promoteAndClaim(client, 'expired')),
-        ...(await promoteAndClaim(client, 'expired')),
-      ]),
-    ).toEqual([1]);
-    expect((await task(client, id as string))?.state).toBe('expired');
-  });
-
-  test('is ended while it waits for admission', async () => {
-    const ids = await enqueue(client, 'given-up', tasksWithKey('k', 0, 3));
-    const first = await promoteAndClaim(client, 'given-up');
-    await client.query('select tock.cancel(array[$1::bigint])', [ids[1]]);
-    await complete(client, leaseOf(first));
-    expect(payloadsOf(await promoteAndClaim(client, 'given-up'))).toEqual([2]);
+    expect((await task(client, id))?.state).toBe('ready');
+    if (state === 'expired') await expireTask(client, id);
+    else await client.query('select tock.cancel(array[$1::bigint])', [id]);
+    const runs = await promoteAndClaim(client, queue);
+    runs.push(...(await promoteAndClaim(client, queue)));
+    expect(payloadsOf(runs)).toEqual([1]);
+    expect((await task(client, id))?.state).toBe(state);
   });
 });
 
 test('a retry keeps its admission, or gives it up with concurrency_retry yield', async () => {
-  await putQueue(client, 'keeps', { backoff_base_seconds: 0, backoff_jitter: 0 });
-  await putQueue(client, 'yields', {
-    backoff_base_seconds: 0,
-    backoff_jitter: 0,
-    concurrency_retry: 'yield',
-  });
-  for (const queue of ['keeps', 'yields']) {
+  for (const [concurrency_retry, second, third] of [
+    ['keep', 0, 1],
+    ['yield', 1, 0],
+  ] as const) {
+    const queue = `retry-${concurrency_retry}`;
+    const settings = { backoff_base_seconds: 0, backoff_jitter: 0, concurrency_retry };
+    await putQueue(client, queue, settings);
     await enqueue(client, queue, tasksWithKey('k', 0, 2));
     const first = await promoteAndClaim(client, queue);
     expect(payloadsOf(first)).toEqual([0]);
     await fail(client, leaseOf(first));
     const next = await promoteAndClaim(client, queue);
-    expect(payloadsOf(next)).toEqual([queue === 'keeps' ? 0 : 1]);
+    expect(payloadsOf(next)).toEqual([second]);
     await complete(client, leaseOf(next));
-    await client.query(
-      "update tock.waiting set due_at = now() - interval '1 s' where due_at < 'infinity'",
-    );
-    await sweep(client);
-    expect(payloadsOf(await promoteAndClaim(client, queue))).toEqual([queue === 'keeps' ? 1 : 0]);
+    await due(client, queue);
+    expect(payloadsOf(await promoteAndClaim(client, queue))).toEqual([third]);
   }
 });
 
@@ -160,28 +117,27 @@ test('a retry that waits holds the key, and runs when its time has come', async 
   const [id] = await enqueue(client, 'backing-off', tasksWithKey('k', 0, 2));
   await fail(client, leaseOf(await promoteAndClaim(client, 'backing-off')));
   expect(await promoteAndClaim(client, 'backing-off')).toEqual([]);
-  await client.query("update tock.waiting set due_at = now() - interval '1 s' where task_id = $1", [
-    id,
-  ]);
-  await sweep(client);
+  await due(client, 'backing-off');
   const again = await promoteAndClaim(client, 'backing-off');
-  expect(payloadsOf(again)).toEqual([0]);
-  expect(again[0]?.attempt).toBe(2);
+  expect(again).toMatchObject([{ id, payload: 0, attempt: 2 }]);
 });
 
-test('a task that is delayed gives up its admission', async () => {
-  const [id] = await enqueue(client, 'put-off', tasksWithKey('k', 0, 2));
+test('a ready task that is changed keeps its admission, and gives it up when it is delayed', async () => {
+  const [id = '', next = ''] = await enqueue(client, 'put-off', tasksWithKey('k', 0, 3));
   await promoteDue(client);
-  await client.query("select tock.reschedule(array[$1::bigint], now() + interval '1 hour')", [id]);
-  expect(
-    payloadsOf([
-      ...(await promoteAndClaim(client, 'put-off')),
-      ...(await promoteAndClaim(client, 'put-off')),
-    ]),
-  ).toEqual([1]);
-  await client.query('select tock.reschedule(array[$1::bigint], now())', [id]);
+  await change(client, [id], { payload: 'new' });
+  const first = await promoteAndClaim(client, 'put-off');
+  expect(first).toMatchObject([{ id, payload: 'new' }]);
+  await complete(client, leaseOf(first));
+  await change(client, [next], { delay_seconds: 3600 });
+  const runs = await promoteAndClaim(client, 'put-off');
+  runs.push(...(await promoteAndClaim(client, 'put-off')));
+  expect(payloadsOf(runs)).toEqual([2]);
+  await change(client, [next], { delay_seconds: 0 });
   expect(await promoteAndClaim(client, 'put-off')).toEqual([]);
-  expect((await task(client, id as string))?.state).toBe('waiting');
+  expect((await task(client, next))?.state).toBe('waiting');
+  await complete(client, leaseOf(runs));
+  expect(await promoteAndClaim(client, 'put-off')).toMatchObject([{ id: next, attempt: 1 }]);
 });
 
 test('a concurrency key is listed, resized, paused and reset', async () => {
@@ -192,37 +148,23 @@ test('a concurrency key is listed, resized, paused and reset', async () => {
       client,
       `select concurrency_key, paused, concurrency_limit, cardinality(holders) as holders, waiting from tock.concurrency_keys('governed')`,
     );
-  expect(await list()).toEqual([
-    { concurrency_key: 'k', paused: false, concurrency_limit: 1, holders: 1, waiting: 5 },
-  ]);
-  await client.query(
-    `select tock.put_concurrency_key('governed', 'k', '{"concurrency_limit": 3}')`,
-  );
+  const listed = { concurrency_key: 'k', paused: false, concurrency_limit: 1 };
+  expect(await list()).toEqual([{ ...listed, holders: 1, waiting: 5 }]);
+  await putKey(client, 'governed', { concurrency_limit: 3 });
   expect(payloadsOf(await promoteAndClaim(client, 'governed')).sort()).toEqual([1, 2]);
-  await client.query(
-    `select tock.put_concurrency_key('governed', 'k', '{"paused": true, "concurrency_limit": 6}')`,
-  );
+  await putKey(client, 'governed', { paused: true, concurrency_limit: 6 });
   expect(await promoteAndClaim(client, 'governed')).toEqual([]);
-  await client.query(
-    `select tock.put_concurrency_key('governed', 'k', '{"paused": false, "concurrency_limit": 4}')`,
-  );
+  await putKey(client, 'governed', { paused: false, concurrency_limit: 4 });
   expect(payloadsOf(await promoteAndClaim(client, 'governed'))).toEqual([3]);
-  expect(await value(client, `select tock.reset_concurrency_key('governed', 'k')`)).toBe(true);
-  expect(await list()).toEqual([
-    { concurrency_key: 'k', paused: false, concurrency_limit: 1, holders: 4, waiting: 2 },
-  ]);
-  expect(await value(client, `select tock.reset_concurrency_key('governed', 'unknown')`)).toBe(
-    false,
-  );
+  const reset = (key: string) =>
+    value(client, `select tock.reset_concurrency_key('governed', $1)`, [key]);
+  expect(await reset('k')).toBe(true);
+  expect(await list()).toEqual([{ ...listed, holders: 4, waiting: 2 }]);
+  expect(await reset('unknown')).toBe(false);
 });
 
 test('a key with a rate admits a burst, and then one by one as time passes', async () => {
-  await putQueue(client, 'rated', {
-    concurrency_limit: 100,
-    concurrency_rate_limit: 1,
-    concurrency_rate_seconds: 3600,
-    concurrency_rate_burst: 3,
-  });
+  await putQueue(client, 'rated', { ...hourly, concurrency_rate_burst: 3 });
   await enqueue(client, 'rated', tasksWithKey('k', 0, 6));
   expect(payloadsOf(await promoteAndClaim(client, 'rated'))).toEqual([0, 1, 2]);
   expect(await promoteAndClaim(client, 'rated')).toEqual([]);
@@ -246,16 +188,10 @@ test('tasks are admitted in order of enqueueing, though one was delayed or faile
   await putQueue(client, 'line', { concurrency_retry: 'yield', backoff_base_seconds: 3600 });
   await enqueue(client, 'line', tasksWithKey('k', 'delayed', 1, { delay_seconds: 3600 }));
   await enqueue(client, 'line', tasksWithKey('k', 0, 2));
-  const makeDue = async () => {
-    await client.query(
-      "update tock.waiting set due_at = now() - interval '1 s' where queue = 'line' and due_at < 'infinity'",
-    );
-    await sweep(client);
-  };
   const first = await promoteAndClaim(client, 'line');
-  await makeDue();
+  await due(client, 'line');
   await fail(client, leaseOf(first));
-  await makeDue();
+  await due(client, 'line');
   const seen: unknown[] = [];
   for (let n = 2; n < 5; n++) {
     await enqueue(client, 'line', tasksWithKey('k', n));
@@ -295,11 +231,7 @@ test('an old snapshot admits no task, and its settings are refused', async () =>
 });
 
 test("a waiter's due time follows the current rate", async () => {
-  await putQueue(client, 'alarm', {
-    concurrency_limit: 9,
-    concurrency_rate_limit: 1,
-    concurrency_rate_seconds: 86400,
-  });
+  await putQueue(client, 'alarm', { ...hourly, concurrency_rate_seconds: 86400 });
   await enqueue(client, 'alarm', tasksWithKey('k', 0, 2));
   expect(payloadsOf(await promoteAndClaim(client, 'alarm'))).toEqual([0]);
   const hours = `select round(extract(epoch from min(due_at) - now()) / 3600)::int from tock.waiting
@@ -324,11 +256,7 @@ test('a claim of a task with a key commits synchronously', async () => {
 });
 
 test('a waiter with a due time that is rescheduled is admitted at its new time, also after a reset', async () => {
-  await putQueue(client, 'woken', {
-    concurrency_limit: 100,
-    concurrency_rate_limit: 1,
-    concurrency_rate_seconds: 3600,
-  });
+  await putQueue(client, 'woken', hourly);
   const ids = await enqueue(client, 'woken', tasksWithKey('k', 0, 2));
   expect(payloadsOf(await promoteAndClaim(client, 'woken'))).toEqual([0]);
   await client.query("select tock.reschedule(array[$1::bigint], now() + interval '1 hour')", [

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
 import { sleep } from '../../../sleep.ts';
 import { expectInvariants } from '../../invariants.ts';
+import { begin } from '../../kernel/sessions.ts';
+import { pages } from '../../plans.ts';
 import { client, databasePerFile, db } from '../../test_database.ts';
 import {
   complete,
@@ -13,7 +15,7 @@ import {
   promote as sweep,
   value,
 } from '../../verbs.ts';
-import { payloadsOf, promoteAndClaim, putQueue, tasksWithKey } from './concurrency_keys.ts';
+import { payloadsOf, promoteAndClaim, putKey, putQueue, tasksWithKey } from './concurrency_keys.ts';
 
 databasePerFile();
 
@@ -28,11 +30,8 @@ test('a long expired wait list is processed in parts', async () => {
   await client.query(`update tock.waiting set options = options
     || jsonb_build_object('expires_at', now() - interval '1 s') where queue = 'stale' and options ? 'expires_at'`);
   await complete(client, leaseOf(first));
-  const left = () =>
-    value<number>(
-      client,
-      `select count(*)::int from tock.waiting where queue = 'stale' and ticket is not null`,
-    );
+  const listed = `select count(*)::int from tock.waiting where queue = 'stale' and ticket is not null`;
+  const left = () => value<number>(client, listed);
   expect(await left()).toBeGreaterThan(1900);
   for (let n = 0; n < 3; n++) await sweep(client);
   expect(await left()).toBe(0);
@@ -43,7 +42,6 @@ test('a long expired wait list is processed in parts', async () => {
 });
 
 test('an admission costs the same with a long wait list, many keys and an open transaction', async () => {
-  const other = await db.connect();
   await enqueue(client, 'long', [
     ...tasksWithKey('long', 0, 20_000),
     ...Array.from({ length: 500 }, (_, n) => ({ concurrency_key: `key ${n}` })),
@@ -52,35 +50,28 @@ test('an admission costs the same with a long wait list, many keys and an open t
   await client.query(
     'vacuum analyze tock.waiting, tock.concurrency_admissions, tock.concurrency_keys',
   );
-  const turn = async (concurrency_key: string) => {
-    const explain = `explain (analyze, buffers, format json) select tock.admit_at_keys(array['long'], array[$1])`;
-    const plan = await value<{ Plan: Record<string, number> }[]>(client, explain, [
-      concurrency_key,
-    ]);
-    return (plan[0]?.Plan['Shared Hit Blocks'] ?? 0) + (plan[0]?.Plan['Shared Read Blocks'] ?? 0);
-  };
   /** Removes the holder, and returns the pages that the next admission reads. */
-  const pages = async (concurrency_key: string) => {
+  const turn = async (concurrency_key: string) => {
     await client.query(
       `insert into tock.concurrency_admissions (number, last_ticket, scanned, queue, concurrency_key, holders)
        select number + 1, last_ticket, scanned, queue, concurrency_key, '{}' from tock.concurrency_admissions
        where queue = 'long' and concurrency_key = $1 order by number desc limit 1`,
       [concurrency_key],
     );
-    return turn(concurrency_key);
+    return pages(client, `tock.admit_at_keys(array['long'], array['${concurrency_key}'])`);
   };
   const middle = async (concurrency_key: string) => {
     const counts = [];
-    for (let n = 0; n < 9; n++) counts.push(await pages(concurrency_key));
+    for (let n = 0; n < 9; n++) counts.push(await turn(concurrency_key));
     return counts.sort((a, b) => a - b)[4] as number;
   };
   await enqueue(client, 'long', tasksWithKey('short', 0, 20));
   await sweep(client);
   const few = await middle('short');
   expect(await middle('long')).toBeLessThan(few * 1.5);
-  await other.query('begin isolation level repeatable read');
+  const other = await begin('isolation level repeatable read');
   await other.query('select count(*) from tock.waiting');
-  for (let n = 0; n < 300; n++) await pages('long');
+  for (let n = 0; n < 300; n++) await turn('long');
   expect(await middle('long')).toBeLessThan(few * 1.5);
 });
 
@@ -89,15 +80,10 @@ test('with eight workers no more tasks of a key run than its limit, and all task
   await putQueue(client, 'hammered', {
     backoff_base_seconds: 0,
     max_attempts: 1000,
-    max_lost: 1000,
+    max_lost: 999,
   });
-  for (const [concurrency_key, limit] of Object.entries(limits)) {
-    await client.query('select tock.put_concurrency_key($1, $2, $3)', [
-      'hammered',
-      concurrency_key,
-      { concurrency_limit: limit },
-    ]);
-  }
+  for (const [key, concurrency_limit] of Object.entries(limits))
+    await putKey(client, 'hammered', { concurrency_limit }, key);
   const running: Record<string, number> = {};
   const done = new Set<string>();
   const total = 200;
@@ -109,23 +95,19 @@ test('with eight workers no more tasks of a key run than its limit, and all task
       if (n < 4 && accepted < total) {
         const count = Math.min(1 + random(5), total - accepted);
         accepted += count;
-        const concurrency_keys = Object.keys(limits);
-        const tasks = Array.from({ length: count }, () => ({
-          concurrency_key: concurrency_keys[random(5)] as string,
-        }));
+        const keys = Array.from({ length: count }, () => Object.keys(limits)[random(5)]);
         await enqueue(
           on,
           'hammered',
-          tasks.map((task) => ({ ...task, payload: task.concurrency_key })),
+          keys.map((key) => ({ payload: key, concurrency_key: key })),
         );
       }
       if (random(4) === 0) await sweep(on);
       const runs = await promoteAndClaim(on, 'hammered', 1 + random(6));
-      for (const { payload } of runs) {
-        const concurrency_key = payload as string;
-        running[concurrency_key] = (running[concurrency_key] ?? 0) + 1;
-        if (running[concurrency_key] > (limits[concurrency_key] as number))
-          throw new Error(`${concurrency_key} has more holders than its limit`);
+      for (const key of payloadsOf(runs) as string[]) {
+        running[key] = (running[key] ?? 0) + 1;
+        if (running[key] > (limits[key] as number))
+          throw new Error(`${key} has more holders than its limit`);
       }
       if (runs.length === 0) continue;
       const lease = leaseOf(runs);

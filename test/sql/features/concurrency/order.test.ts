@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { sleep } from '../../../sleep.ts';
+import { begin } from '../../kernel/sessions.ts';
 import { client, databasePerFile, db } from '../../test_database.ts';
 import {
   claim,
@@ -30,10 +31,9 @@ async function started(queue: string, count: number): Promise<unknown[]> {
 
 for (const end of ['rollback', 'commit']) {
   test(`no task overtakes another at a concurrency key during an open promotion that ends with ${end}`, async () => {
-    const first = await db.connect();
     const queue = `open-${end}`;
     await enqueue(client, queue, tasksWithKey('g', 'A'));
-    await first.query('begin');
+    const first = await begin();
     expect(await promoteDue(first)).toBe(1);
     await enqueue(client, queue, [...tasksWithKey('g', 'B'), ...tasksWithKey('g', 'C')]);
     expect(await promoteAndClaim(client, queue)).toEqual([]);

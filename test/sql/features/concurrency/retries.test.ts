@@ -1,51 +1,22 @@
-import type pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../../../database.ts';
+import { describe, expect, test } from 'vitest';
 import { expectInvariants } from '../../invariants.ts';
+import { client, databasePerFile } from '../../test_database.ts';
+import { enqueue, expire, fail, leaseOf, reap, release, task, value } from '../../verbs.ts';
 import {
-  enqueue,
-  expire,
-  fail,
-  leaseOf,
-  reap,
-  release,
-  promote as sweep,
-  task,
-  value,
-} from '../../verbs.ts';
-import { payloadsOf, promoteAndClaim, putQueue, tasksWithKey } from './concurrency_keys.ts';
+  due,
+  payloadsOf,
+  promoteAndClaim,
+  putKey,
+  putQueue,
+  tasksWithKey,
+} from './concurrency_keys.ts';
 
-let db: Database;
-let client: pg.Client;
-
-beforeAll(async () => {
-  db = await freshDatabase();
-  client = await db.connect();
-});
-
-afterAll(() => db.drop());
-
-const put = (queue: string, settings: object) =>
-  client.query('select tock.put_concurrency_key($1, $2, $3)', [queue, 'k', settings]);
-
-/** Makes the waiting tasks of a queue due, except those in a wait list, and promotes. */
-async function due(queue: string): Promise<void> {
-  await client.query(
-    `update tock.waiting set due_at = now() - interval '1 second' where queue = $1 and due_at < 'infinity'`,
-    [queue],
-  );
-  await sweep(client);
-}
+databasePerFile();
 
 describe('a paused concurrency key does not admit a task that', () => {
   const ends: [string, (lease: string) => Promise<unknown>, { concurrency_retry?: string }?][] = [
     ['failed', (lease) => fail(client, lease)],
-    ['failed and is to be tried at once', (lease) => fail(client, lease, { retry_in_seconds: 0 })],
-    [
-      'failed and gives up its turn',
-      (lease) => fail(client, lease),
-      { concurrency_retry: 'yield' },
-    ],
+    ['failed and yields', (lease) => fail(client, lease), { concurrency_retry: 'yield' }],
     ['was given back', (lease) => release(client, lease)],
     [
       'was lost',
@@ -60,13 +31,13 @@ describe('a paused concurrency key does not admit a task that', () => {
     await putQueue(client, queue, { backoff_base_seconds: 0, ...policy });
     await enqueue(client, queue, tasksWithKey('k', 0, 2));
     const first = await promoteAndClaim(client, queue);
-    await put(queue, { paused: true });
+    await putKey(client, queue, { paused: true });
     await end(leaseOf(first));
     expect(await promoteAndClaim(client, queue)).toEqual([]);
-    await due(queue);
+    await due(client, queue);
     expect(await promoteAndClaim(client, queue)).toEqual([]);
     expect((await task(client, first[0]?.id as string))?.state).toBe('waiting');
-    await put(queue, { paused: false });
+    await putKey(client, queue, { paused: false });
     const next = await promoteAndClaim(client, queue);
     expect(payloadsOf(next)).toEqual([policy.concurrency_retry ? 1 : 0]);
     await expectInvariants(client);
@@ -100,7 +71,7 @@ describe('a retry that is delayed gives up its admission', () => {
     const next = await promoteAndClaim(client, queue);
     expect(payloadsOf(next)).toEqual([1]);
     // The delayed task is due now. It goes to the end of the wait list, because another task holds the key.
-    await due(queue);
+    await due(client, queue);
     expect(await promoteAndClaim(client, queue)).toEqual([]);
     await fail(client, leaseOf(next), { fatal: true });
     const third = await promoteAndClaim(client, queue);
@@ -115,13 +86,13 @@ describe('a retry that is delayed gives up its admission', () => {
   test('and holds the key again during its backoff when it fails once more', async () => {
     const [id = ''] = await enqueue(client, 'again', tasksWithKey('k', 0, 2));
     await fail(client, leaseOf(await promoteAndClaim(client, 'again')));
-    await put('again', { paused: true });
+    await putKey(client, 'again', { paused: true });
     await later(id);
     await client.query(
       `update tock.run_overrides set changes = changes || '{"run_at": "2026-01-01"}' where changes ? 'run_at'`,
     );
-    await due('again');
-    await put('again', { paused: false });
+    await due(client, 'again');
+    await putKey(client, 'again', { paused: false });
     const again = await promoteAndClaim(client, 'again');
     expect(payloadsOf(again)).toEqual([0]);
     await fail(client, leaseOf(again));

@@ -83,26 +83,15 @@ test('the callback of each of many concurrent batches runs once, after all tasks
         callbacks.push(payload.callback);
         if (done[payload.callback] !== size) early.push(payload.callback);
       }
-      const count = () => {
-        for (const { payload } of runs as { payload: { of?: number } }[])
-          if (payload.of !== undefined) done[payload.of] = (done[payload.of] ?? 0) + 1;
-      };
       // Counted before the call's answer: another worker may get the callback before it arrives.
-      count();
-      if (how === 1) {
-        await complete(worker, leaseOf(runs));
-      } else {
-        await complete(
-          worker,
-          leaseOf(runs),
-          runs.map(({ id }) => ({ id, result: 1 })),
-        );
-      }
+      for (const { payload } of runs as { payload: { of?: number } }[])
+        if (payload.of !== undefined) done[payload.of] = (done[payload.of] ?? 0) + 1;
+      const results = runs.map(({ id }) => ({ id, result: 1 }));
+      await complete(worker, leaseOf(runs), how === 1 ? null : results);
     }
   }
   const workers = await Promise.all(Array.from({ length: 12 }, () => db.connect()));
   await Promise.all(workers.map((worker, n) => work(worker, n % 3)));
-  for (const worker of workers) await worker.end();
   expect(early).toEqual([]);
   expect(callbacks.sort((a, b) => a - b)).toEqual(Array.from({ length: batches }, (_, n) => n));
   expect(await dependency_waits()).toBe(0);

@@ -1,28 +1,24 @@
 import type pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../../../database.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { badScans, plannerStatistics, sessionWithPlans, stopAutovacuum } from '../../plans.ts';
+import { client, databasePerFile, db } from '../../test_database.ts';
 import { claim, complete, enqueue, fail, leaseOf, numberedTasks, rows } from '../../verbs.ts';
 
-let db: Database;
+databasePerFile();
 /** A session whose plans were made while the tables were nearly empty. */
 let old: pg.Client;
 
 // 10,000 waiting children, each with its own parent.
 beforeAll(async () => {
-  db = await freshDatabase();
-  const owner = await db.connect();
-  await stopAutovacuum(owner);
+  await stopAutovacuum(client);
   old = await db.connect(db.superUrl);
   for (let round = 0; round < 3; round++) await day(old);
   for (let call = 0; call < 2; call++) {
     const parents = numberedTasks(5000).map((task, n) => ({ ...task, name: `p${n}` }));
     const children = numberedTasks(5000).map((task, n) => ({ ...task, depends_on: [`p${n}`] }));
-    await enqueue(owner, 'many', [...parents, ...children]);
+    await enqueue(client, 'many', [...parents, ...children]);
   }
 });
-
-afterAll(() => db.drop());
 
 /** Ends parents in each way, and claims or cancels their children. */
 async function day(on: pg.Client): Promise<void> {
@@ -32,11 +28,8 @@ async function day(on: pg.Client): Promise<void> {
     { payload: 'all', depends_on: ['*'], include_results: true },
   ]);
   const runs = await claim(on, queue, { limit: 20 });
-  await complete(
-    on,
-    leaseOf(runs),
-    runs.slice(0, 5).map(({ id }) => ({ id, result: 1 })),
-  );
+  const results = runs.slice(0, 5).map(({ id }) => ({ id, result: 1 }));
+  await complete(on, leaseOf(runs), results);
   await complete(on, leaseOf(runs));
   const [last] = await claim(on, queue);
   expect(last?.id).toBe(ids[20]);
@@ -64,21 +57,15 @@ async function day(on: pg.Client): Promise<void> {
   await rows(on, 'select tock.promote(100)');
 }
 
-const bounds = {
-  tables:
-    /^(runs|leases|results|run_overrides)(_\d+)?$|^(waiting|dependency_waits|children|promotions|reruns|requests)$/,
-  most: 2000,
-  least: 100,
-};
+const tables =
+  /^(runs|leases|results|run_overrides)(_\d+)?$|^(waiting|dependency_waits|children|promotions|reruns|requests)$/;
 
-const bad = (on: pg.Client, days: number) =>
-  badScans(
-    on,
-    async () => {
-      for (let round = 0; round < days; round++) await day(on);
-    },
-    bounds,
-  );
+function bad(on: pg.Client, days: number): Promise<string[]> {
+  const work = async () => {
+    for (let round = 0; round < days; round++) await day(on);
+  };
+  return badScans(on, work, { tables, most: 2000, least: 100 });
+}
 
 test('beside 10,000 children a session that planned on empty tables finds its rows by an index', async () => {
   expect(await bad(old, 2)).toEqual([]);

@@ -1,5 +1,7 @@
-import { describe, expect, test } from 'vitest';
-import { client, databasePerFile, db } from '../../test_database.ts';
+import { expect, test } from 'vitest';
+import { startNextSegment } from '../../kernel/segment/segments.ts';
+import { begin } from '../../kernel/sessions.ts';
+import { client, databasePerFile } from '../../test_database.ts';
 import {
   claim,
   complete,
@@ -7,49 +9,37 @@ import {
   expireTask,
   leaseOf,
   promote,
-  rows,
-  task,
   value,
   waitForState,
 } from '../../verbs.ts';
+import { cancel, newQueue, stateOf } from './spawns.ts';
 
 databasePerFile();
 
-let queues = 0;
-const newQueue = () => `q${++queues}`;
-const stateOf = async (id: string) => (await task(client, id))?.state;
-
-/** Claims ready tasks, one by default. */
-async function take(queue: string, limit = 1) {
-  return claim(client, queue, { limit });
-}
+const take = (queue: string) => claim(client, queue);
 
 test('a child that was enqueued in a long transaction sees its parent end', async () => {
   const queue = newQueue();
-  const other = await db.connect();
   const [parent = ''] = await enqueue(client, queue, [{}]);
-  await other.query('begin');
+  const other = await begin();
   const [child = ''] = await enqueue(other, queue, [{ depends_on: [parent] }]);
   await complete(client, leaseOf(await take(queue)));
   await other.query('commit');
   await waitForState(client, child, 'ready', false);
-  await other.end();
 });
 
 test('a parent that is completed in a long transaction blocks no other task', async () => {
   const queue = newQueue();
-  const other = await db.connect();
   const [a = '', b = ''] = await enqueue(client, queue, [{}, {}]);
   const [child = ''] = await enqueue(client, queue, [{ depends_on: [a, b] }]);
   const first = leaseOf(await take(queue));
   const second = leaseOf(await take(queue));
-  await other.query('begin');
+  const other = await begin();
   await complete(other, first);
   await complete(client, second);
   expect(await stateOf(child)).toBe('waiting');
   await other.query('commit');
   await waitForState(client, child, 'ready');
-  await other.end();
 });
 
 test('a parent in a closed segment ends and releases its children', async () => {
@@ -57,26 +47,20 @@ test('a parent in a closed segment ends and releases its children', async () => 
   const [parent = ''] = await enqueue(client, queue, [{}]);
   const [child = ''] = await enqueue(client, queue, [{ depends_on: [parent] }]);
   const lease = leaseOf(await take(queue));
-  await client.query(
-    "select setval('tock.positions', (select end_position from tock.segments where number = tock.newest_segment()))",
-  );
-  await rows(client, 'select tock.create_segments()');
+  await startNextSegment(client);
   await complete(client, lease);
   expect(await stateOf(child)).toBe('ready');
 });
 
 test('a child waits for a cancelled parent that is being claimed', async () => {
   const queue = newQueue();
-  const other = await db.connect();
   const [parent = ''] = await enqueue(client, queue, [{}]);
   const [child = ''] = await enqueue(client, queue, [{ depends_on: [parent] }]);
-  await other.query('begin');
+  const other = await begin();
   const lease = leaseOf(await claim(other, queue));
-  await client.query('select tock.cancel(array[$1::bigint])', [parent]);
-  const dueAt = () =>
-    value<Date>(client, 'select due_at from tock.waiting where position = $1::bigint >> 20', [
-      child,
-    ]);
+  await cancel(parent);
+  const due = 'select due_at from tock.waiting where position = $1::bigint >> 20';
+  const dueAt = () => value<Date>(client, due, [child]);
   const isDue = async () => (await dueAt()) <= (await value<Date>(client, 'select now()'));
   // Promotion checks the child several times, and finds the parent unfinished each time.
   for (let n = 0; n < 3; n++) {
@@ -88,46 +72,17 @@ test('a child waits for a cancelled parent that is being claimed', async () => {
   await other.query('commit');
   await complete(client, lease);
   expect(await stateOf(child)).toBe('ready');
-  await other.end();
 });
 
-describe('a child is released soon, however long it has waited, when its parent', () => {
-  const ends: [string, object, (queue: string, id: string) => Promise<unknown>][] = [
-    [
-      'has expired and is passed over',
-      { expires_in_seconds: 0.05 },
-      async (queue, id) => {
-        await expect.poll(() => stateOf(id)).toBe('expired');
-        expect(await take(queue)).toEqual([]);
-      },
-    ],
-    ['is purged', {}, async (queue) => rows(client, 'select * from tock.purge_queue($1)', [queue])],
-    [
-      'is purged while it waits',
-      { delay_seconds: 3600 },
-      async (queue) => rows(client, 'select * from tock.purge_queue($1)', [queue]),
-    ],
-    [
-      'is cancelled while it waits',
-      { delay_seconds: 3600 },
-      async (_, id) => client.query('select tock.cancel(array[$1::bigint])', [id]),
-    ],
-  ];
-  test.each(ends)('%s', async (_, options, end) => {
-    const queue = newQueue();
-    const [parent = ''] = await enqueue(client, queue, [options]);
-    const [child = ''] = await enqueue(client, newQueue(), [{ depends_on: [parent] }]);
-    await client.query(
-      "update tock.dependency_waits set waiting_since = waiting_since - interval '1 day' where child = $1::bigint >> 20",
-      [child],
-    );
-    await client.query(
-      "update tock.waiting set due_at = now() + interval '1 hour' where position = $1::bigint >> 20",
-      [child],
-    );
-    await end(queue, parent);
-    await waitForState(client, child, 'cancelled');
-  });
+test('a child is cancelled soon, however long it has waited, when its parent has expired and is passed over', async () => {
+  const queue = newQueue();
+  const [parent = ''] = await enqueue(client, queue, [{ expires_in_seconds: 1000 }]);
+  const [child = ''] = await enqueue(client, newQueue(), [{ depends_on: [parent] }]);
+  expect(await looksIn(child, '1 day')).toBeGreaterThan(600);
+  await expireTask(client, parent);
+  expect(await stateOf(parent)).toBe('expired');
+  expect(await take(queue)).toEqual([]);
+  await waitForState(client, child, 'cancelled');
 });
 
 /** Makes the child due, as one that has waited for `watched`. Returns the seconds from its check to the next one. */
@@ -139,11 +94,8 @@ async function looksIn(child: string, watched: string): Promise<number> {
   );
   await client.query(`update tock.waiting set due_at = now() ${row}`, [child]);
   await promote(client);
-  return value(
-    client,
-    `select extract(epoch from due_at - now())::float8 from tock.waiting ${row}`,
-    [child],
-  );
+  const left = 'select extract(epoch from due_at - now())::float8 from tock.waiting';
+  return value(client, `${left} ${row}`, [child]);
 }
 
 test.each([

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { conditionTimeout } from '../../../timeout.ts';
 import { createSegments } from '../../kernel/segment/segments.ts';
-import { client, databasePerTest, db } from '../../test_database.ts';
+import { begin } from '../../kernel/sessions.ts';
+import { client, databasePerTest } from '../../test_database.ts';
 import {
   claim,
   complete,
@@ -20,21 +20,20 @@ import {
   waitForState,
   waitUntilBlocked,
 } from '../../verbs.ts';
+import { cancel, codeOf, completeAll, stateOf, withoutWaiting } from './spawns.ts';
 
 databasePerTest();
 
-const stateOf = async (id: string) => (await task(client, id))?.state;
-const dependency_waits = () =>
-  value<number>(client, 'select count(*)::integer from tock.dependency_waits');
-/** Makes all children look as if they had waited for `interval` and had just been checked. */
-async function watchedFor(interval: string): Promise<void> {
-  await client.query('update tock.dependency_waits set waiting_since = now() - $1::interval', [
-    interval,
-  ]);
+const reschedule = 'select tock.reschedule(array[$1::bigint], now())';
+
+/** Makes all children look as if they had waited for 50 minutes and had just been checked. */
+async function watchedForLong(): Promise<void> {
   await client.query(
-    `update tock.waiting set due_at = clock_timestamp() + least(interval '1 hour', $1::interval)
+    "update tock.dependency_waits set waiting_since = now() - interval '50 minutes'",
+  );
+  await client.query(
+    `update tock.waiting set due_at = clock_timestamp() + interval '50 minutes'
      where due_after_parents is not null`,
-    [interval],
   );
 }
 const settles = (id: string) => waitForState(client, id, 'ready', false);
@@ -56,62 +55,48 @@ test('ids of 19 digits', async () => {
   expect(await stateOf(child)).toBe('waiting');
 });
 
-test('digits of other scripts', async () => {
+test('digits of other scripts are no id, and a unique_key of null may stand beside names', async () => {
   const error = await refusal(enqueue(client, 'q', [{ name: 'x' }, { depends_on: ['١٢٣'] }]));
   expect(error.code).toBe('TK422');
-});
-
-test('unique_key null beside names', async () => {
   await enqueue(client, 'q', [{ name: 'a', unique_key: null }, { depends_on: ['a'] }]);
 });
 
 test('tasks is an object, with a key for some queues', async () => {
   await client.query(`select tock.put_queue('q')`);
-  const key = await value<string>(
-    client,
-    "select (to_jsonb(k) ->> 'key') from tock.create_key('k', array['enqueue'], array['q']) k",
-  ).catch((e) => `no ${e.message}`);
-  const error = await refusal(
-    client.query('select tock.http_enqueue($1, $2, $3, null)', [
-      key,
-      'q',
-      JSON.stringify({ tasks: { depends_on: ['1'] } }),
-    ]),
-  );
-  expect(error).toMatchObject({ code: 'TK422' });
+  const made = "select key from tock.create_key('k', array['enqueue'], array['q'])";
+  const body = JSON.stringify({ tasks: { depends_on: ['1'] } });
+  const call = [await value(client, made), 'q', body];
+  const error = await refusal(client.query('select tock.http_enqueue($1, $2, $3, null)', call));
+  expect(error.code).toBe('TK422');
 });
 
 describe('lost notifications', () => {
   test('a child whose row another transaction had locked when its parent ended', async () => {
-    const other = await db.connect();
     const [parent = ''] = await enqueue(client, 'q', [{}]);
     const [child = ''] = await enqueue(client, 'q', [{ depends_on: [parent] }]);
-    await watchedFor('50 minutes');
-    await other.query('begin');
+    await watchedForLong();
+    const other = await begin();
     await other.query('select tock.reprioritize(array[$1::bigint], 3)', [child]);
-    await complete(client, leaseOf(await claim(client, 'q')));
+    await completeAll('q');
     await other.query('commit');
-    await other.end();
     await settles(child);
   });
 
   test('a child that a promotion was checking when its parent ended', async () => {
-    const other = await db.connect();
     const [parent = ''] = await enqueue(client, 'q', [{}]);
     const [child = ''] = await enqueue(client, 'q', [{ depends_on: [parent] }]);
-    await watchedFor('50 minutes');
+    await watchedForLong();
     await client.query("update tock.waiting set due_at = now() - interval '1 s'");
     const runs = await claim(client, 'q');
-    await other.query('begin');
+    const other = await begin();
     await promote(other);
     await complete(client, leaseOf(runs));
     await other.query('commit');
-    await other.end();
     await settles(child);
   });
 
-  for (const [how, end] of [
-    ['cancel', (id: string) => client.query('select tock.cancel(array[$1::bigint])', [id])],
+  const ends: [how: string, end: (id: string) => Promise<unknown>][] = [
+    ['cancel', cancel],
     ['purge', () => client.query("select * from tock.purge_queue('p')")],
     [
       'drop',
@@ -120,119 +105,89 @@ describe('lost notifications', () => {
         await client.query("select * from tock.drop_queue('p')");
       },
     ],
-  ] as const) {
-    for (const options of [{}, { delay_seconds: 1000 }])
-      test(`${how} of a ${'delay_seconds' in options ? 'waiting' : 'ready'} parent whose child has waited for long`, async () => {
-        const [parent = ''] = await enqueue(client, 'p', [options]);
+  ];
+  describe.each(ends)('%s', (_, end) => {
+    test.each([0, 1000])(
+      'of a parent with a delay of %i whose child has waited for long',
+      async (delay_seconds) => {
+        const [parent = ''] = await enqueue(client, 'p', [{ delay_seconds }]);
         const [child = ''] = await enqueue(client, 'q', [
           { depends_on: [parent], on_parent_failure: 'run' },
         ]);
-        await watchedFor('50 minutes');
+        await watchedForLong();
         await end(parent);
         expect(await stateOf(parent)).toBe('cancelled');
         await settles(child);
-      });
-  }
+      },
+    );
+  });
 });
 
 describe('stale dependency waits', () => {
-  test('of a cancelled child whose parent is purged then', async () => {
-    const [parent = ''] = await enqueue(client, 'p', [{}]);
-    const [child = ''] = await enqueue(client, 'q', [{ depends_on: [parent] }]);
-    await client.query('select tock.cancel(array[$1::bigint])', [child]);
-    await client.query("select * from tock.purge_queue('p')");
+  async function expectNone(): Promise<void> {
     await promote(client);
     await client.query('select tock.tick()');
-    expect(await dependency_waits()).toBe(0);
-  });
-  test('of a cancelled child whose parent expires', async () => {
+    const left = 'select count(*)::integer from tock.dependency_waits';
+    expect(await value<number>(client, left)).toBe(0);
+  }
+  test.each(['is purged', 'expires'])('of a cancelled child whose parent %s then', async (end) => {
     const [parent = ''] = await enqueue(client, 'p', [{ expires_in_seconds: 1000 }]);
     const [child = ''] = await enqueue(client, 'q', [{ depends_on: [parent] }]);
-    await client.query('select tock.cancel(array[$1::bigint])', [child]);
-    await expireTask(client, parent);
-    await promote(client);
-    expect(await claim(client, 'p')).toEqual([]);
-    await client.query('select tock.tick()');
-    expect(await dependency_waits()).toBe(0);
+    await cancel(child);
+    if (end === 'expires') {
+      await expireTask(client, parent);
+      await promote(client);
+      expect(await claim(client, 'p')).toEqual([]);
+    } else await client.query("select * from tock.purge_queue('p')");
+    await expectNone();
   });
   test('of a purged queue of children of a dead parent', async () => {
     const [parent = ''] = await enqueue(client, 'p', [{}]);
-    await enqueue(
-      client,
-      'q',
-      numberedTasks(100, 0, { depends_on: [parent], on_parent_failure: 'wait' }),
-    );
+    const waits = { depends_on: [parent], on_parent_failure: 'wait' };
+    await enqueue(client, 'q', numberedTasks(100, 0, waits));
     await fail(client, leaseOf(await claim(client, 'p')), { fatal: true });
     await client.query("select * from tock.purge_queue('q')");
-    await promote(client);
-    await client.query('select tock.tick()');
-    expect(await dependency_waits()).toBe(0);
+    await expectNone();
   });
 });
 
-describe('blocked by an open transaction', () => {
-  test('promotion, while another transaction has made a waiting parent ready', async () => {
-    const other = await db.connect();
-    const [parent = ''] = await enqueue(client, 'p', [{ delay_seconds: 1000 }]);
-    await enqueue(client, 'q', [{ depends_on: [parent] }]);
-    await makeDue(client, 'q');
-    await other.query('begin');
-    await other.query('select tock.reschedule(array[$1::bigint], now())', [parent]);
-    try {
-      await client.query(`set statement_timeout = ${conditionTimeout}`);
-      await promote(client);
-      expect(await value(client, "select tock.run_maintenance('promote')")).not.toBeNull();
-    } finally {
-      await other.query('rollback');
-      await other.end();
-      await client.query('reset statement_timeout');
-    }
-  });
-
-  test('claims of any queue, and due tasks, for the same reason', async () => {
-    const other = await db.connect();
-    const [parent = ''] = await enqueue(client, 'p', [{ delay_seconds: 1000 }]);
-    await enqueue(client, 'q', [{ depends_on: [parent] }]);
-    const [plain = ''] = await enqueue(client, 'z', [{ delay_seconds: 1000 }]);
-    await makeDue(client, 'q');
-    await makeDue(client, 'z');
-    await other.query('begin');
-    await other.query('select tock.reschedule(array[$1::bigint], now())', [parent]);
-    try {
-      await client.query(`set statement_timeout = ${conditionTimeout}`);
-      const runs = await rows<{ id: string }>(
-        client,
-        "select * from tock.claim(p_queue => 'z', p_own_transaction => true)",
-      );
-      expect(runs.map((run) => run.id)).toEqual([plain]);
-    } finally {
-      await other.query('rollback');
-      await other.end();
-      await client.query('reset statement_timeout');
-    }
-  });
-
-  test('promotion does not deadlock with a caller that reschedules a parent and cancels a child', async () => {
-    const other = await db.connect();
+describe('while another transaction has made a waiting parent ready', () => {
+  async function childOfLockedParent() {
     const [parent = ''] = await enqueue(client, 'p', [{ delay_seconds: 1000 }]);
     const [child = ''] = await enqueue(client, 'q', [{ depends_on: [parent] }]);
+    const [plain = ''] = await enqueue(client, 'z', [{ delay_seconds: 1000 }]);
     await makeDue(client, 'q');
-    await other.query('begin');
-    await other.query('select tock.reschedule(array[$1::bigint], now())', [parent]);
+    const other = await begin();
+    await other.query(reschedule, [parent]);
+    return { other, child, plain };
+  }
+
+  test('promotion waits for no lock', async () => {
+    await childOfLockedParent();
+    await withoutWaiting(async () => {
+      await promote(client);
+      expect(await value(client, "select tock.run_maintenance('promote')")).not.toBeNull();
+    });
+  });
+
+  test('a claim of another queue waits for no lock, and promotes a due task', async () => {
+    const { plain } = await childOfLockedParent();
+    await makeDue(client, 'z');
+    await withoutWaiting(async () => {
+      const runs = await rows(client, "select id from tock.claim('z', p_own_transaction => true)");
+      expect(runs).toEqual([{ id: plain }]);
+    });
+  });
+
+  test('promotion does not deadlock with that transaction when it cancels the child', async () => {
+    const { other, child } = await childOfLockedParent();
     const pid = await pidOf(client);
-    const promoting = promote(client).then(
-      () => null,
-      (e) => e.code,
-    );
+    const promoting = codeOf(promote(client));
     await waitUntilBlocked(other, pid, promoting);
-    const cancelling = other.query('select tock.cancel(array[$1::bigint])', [child]).then(
-      () => null,
-      (e: { code: string }) => e.code,
-    );
-    const first = await cancelling;
+    const cancel = 'select tock.cancel(array[$1::bigint])';
+    const first = await codeOf(other.query(cancel, [child]));
     await other.query(first === null ? 'commit' : 'rollback');
     expect([first, await promoting]).toEqual([null, null]);
-    await other.end();
   });
 });
 
@@ -244,21 +199,9 @@ test('an expired child that was erased stays erased', async () => {
   await expireTask(client, child);
   expect(await stateOf(child)).toBe('expired');
   await client.query('select tock.erase($1)', [child]);
-  const [run] = await claim(client, 'p');
-  await complete(client, run?.lease as string, [{ id: parent, result: 'of a person' }]);
+  await completeAll('p', 'of a person');
   await promote(client);
   expect(await task(client, child)).toMatchObject({ state: 'expired', payload: null });
-});
-
-test('a payload with included results is no larger than its queue allows', async () => {
-  await client.query(`select tock.put_queue('q', '{"max_payload_bytes": 1024}')`);
-  const [id = ''] = await enqueue(client, 'q', [{}]);
-  await enqueue(client, 'q', [
-    { payload: 'y'.repeat(900), depends_on: [id], include_results: true },
-  ]);
-  await complete(client, leaseOf(await claim(client, 'q')), [{ id, result: 'x'.repeat(900) }]);
-  const [run] = await claim(client, 'q');
-  expect(JSON.stringify(run?.payload).length).toBeLessThan(1100);
 });
 
 test('parents() in a read-only transaction', async () => {
@@ -268,9 +211,5 @@ test('parents() in a read-only transaction', async () => {
   const [child = ''] = await enqueue(client, 'q', [{ depends_on: [parent] }]);
   await expireTask(client, parent);
   await client.query('begin read only');
-  try {
-    await rows(client, 'select * from tock.parents($1)', [child]);
-  } finally {
-    await client.query('rollback');
-  }
+  expect(await rows(client, 'select * from tock.parents($1)', [child])).toHaveLength(1);
 });

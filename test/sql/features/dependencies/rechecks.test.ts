@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { begin } from '../../kernel/sessions.ts';
 import { client, databasePerTest, db } from '../../test_database.ts';
 import {
   claim,
@@ -11,6 +12,7 @@ import {
   value,
   waitForState,
 } from '../../verbs.ts';
+import { completeAll } from './spawns.ts';
 
 databasePerTest();
 
@@ -43,19 +45,15 @@ const sweep = () => client.query('select tock.promote(1000, true)');
 
 describe('a child becomes ready when its parent is done, though', () => {
   test('a check of it was open when the parent became ready', async () => {
-    const other = await db.connect();
     const [parent = ''] = await enqueue(client, 'q', [{ delay_seconds: 1000 }]);
     const child = await childOf(parent);
     await watchedFor50Minutes('now');
-    await other.query('begin');
+    const other = await begin();
     await other.query('select tock.promote()');
     await client.query('update tock.waiting set due_at = now() where due_after_parents is null');
     await sweep();
     await other.query('commit');
-    await other.end();
-    expect(await complete(client, leaseOf(await claim(client, 'q')))).toMatchObject({
-      completed: 1,
-    });
+    expect(await completeAll('q')).toHaveLength(1);
     await becomesReady(child);
   });
 
@@ -71,27 +69,24 @@ describe('a child becomes ready when its parent is done, though', () => {
       await watchedFor50Minutes('later');
       await complete(other, lease);
       await other.query('commit');
-      await other.end();
       await becomesReady(child);
     },
   );
 
-  for (const [how, begin] of [
+  for (const [how, claimFirst] of [
     ['completed', async () => leaseOf(await claim(client, 'q'))],
     ['claimed and completed', async () => null],
   ] as const)
     test(`it was ${how} in a transaction that is open while the child begins to wait`, async () => {
-      const other = await db.connect();
       const [parent = ''] = await enqueue(client, 'q', [{}]);
-      const claimed = await begin();
-      await other.query('begin');
+      const claimed = await claimFirst();
+      const other = await begin();
       await complete(other, claimed ?? leaseOf(await claim(other, 'q')));
       const child = await childOf(parent);
       await watchedFor50Minutes('now');
       await sweep();
       expect(await looksIn(child)).toBeLessThan(2);
       await other.query('commit');
-      await other.end();
       await becomesReady(child);
     });
 
@@ -101,9 +96,8 @@ describe('a child becomes ready when its parent is done, though', () => {
     ['cancelled', 'tock.cancel(array[$1::bigint])', null],
   ] as const)
     test(`it was ${how} by a transaction that commits only after the child has begun to wait`, async () => {
-      const other = await db.connect();
       const [parent = ''] = await enqueue(client, 'q', [{}]);
-      await other.query('begin');
+      const other = await begin();
       await other.query(`select ${verb}`, [parent]);
       const [child = ''] = await enqueue(client, 'c', [
         { depends_on: [parent], on_parent_failure: 'run' },
@@ -112,7 +106,6 @@ describe('a child becomes ready when its parent is done, though', () => {
       await sweep();
       expect(await looksIn(child)).toBeLessThan(2);
       await other.query('commit');
-      await other.end();
       if (queue) await complete(client, leaseOf(await claim(client, queue)));
       await becomesReady(child);
     });
@@ -120,15 +113,10 @@ describe('a child becomes ready when its parent is done, though', () => {
   test('nothing notified the child: the next sweep finds it', async () => {
     const [parent = ''] = await enqueue(client, 'q', [{}]);
     const child = await childOf(parent);
-    const [watch] = await rows<{ watch: string }>(
-      client,
-      'with gone as (delete from tock.dependency_waits returning *) select to_jsonb(gone)::text as watch from gone',
-    );
-    await complete(client, leaseOf(await claim(client, 'q')));
-    await client.query(
-      'insert into tock.dependency_waits select * from jsonb_populate_record(null::tock.dependency_waits, $1)',
-      [watch?.watch],
-    );
+    await client.query('create table public.gone as select * from tock.dependency_waits');
+    await client.query('delete from tock.dependency_waits');
+    await completeAll('q');
+    await client.query('insert into tock.dependency_waits select * from public.gone');
     await watchedFor50Minutes('later');
     for (const verb of ['tock.doctor()', "tock.why('q')"])
       expect(await rows(client, `select finding, detail from ${verb}`)).toContainEqual({
@@ -153,7 +141,6 @@ test('a check by an older snapshot is repeated soon, as it may have missed the e
   await sweeper.query('select tock.promote(1000, true)');
   await sweeper.query('commit');
   expect(await looksIn(child)).toBeLessThan(2);
-  await Promise.all([other.end(), sweeper.end()]);
 });
 
 test('a parent that ended since its last check is checked again', async () => {
@@ -165,8 +152,7 @@ test('a parent that ended since its last check is checked again', async () => {
 });
 
 test('promotion skips rechecks that it handled before, beside an open transaction', async () => {
-  const other = await db.connect();
-  await other.query('begin isolation level repeatable read');
+  const other = await begin('isolation level repeatable read');
   await other.query('select from tock.queues');
   await client.query(
     'insert into tock.dependency_rechecks (child) select 1 from generate_series(1, 20000)',
@@ -182,11 +168,9 @@ test('promotion skips rechecks that it handled before, beside an open transactio
   // Without this change the sweeps of these calls would be due, and sweeps read more.
   await client.query('update tock.maintenance_jobs set last_started_at = now()');
   const before = await read();
-  for (const verb of ['tock.promote()', 'tock.next_wake_at()', 'tock.run_late_maintenance()'])
-    await client.query(`select ${verb}`);
+  await client.query('select tock.promote(), tock.next_wake_at()');
+  await client.query('select tock.run_late_maintenance()');
   expect((await read()) - before).toBeLessThan(10_000);
-  await other.query('rollback');
-  await other.end();
 });
 
 test('the sweep handles all rechecks when there are more than one promotion reads', async () => {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { client, databasePerFile, db } from '../../test_database.ts';
+import { begin } from '../../kernel/sessions.ts';
+import { client, databasePerFile } from '../../test_database.ts';
 import {
   claim,
   complete,
@@ -8,11 +9,11 @@ import {
   fail,
   leaseOf,
   promote,
-  rows,
   task,
   waitForState,
 } from '../../verbs.ts';
 import {
+  cancel,
   change,
   completeAll,
   makeRechecksDue,
@@ -20,11 +21,10 @@ import {
   payloadOf,
   spawnAndWait,
   stateOf,
+  statesOf,
 } from './spawns.ts';
 
 databasePerFile();
-
-const cancel = (id: string) => client.query('select tock.cancel(array[$1::bigint])', [id]);
 
 /** Calls `meanwhile` while a completion that spawns and waits is uncommitted. */
 async function beside(
@@ -34,28 +34,21 @@ async function beside(
 ) {
   const [id = ''] = await enqueue(client, queue, [{}]);
   const lease = leaseOf(await claim(client, queue));
-  const other = await db.connect();
-  await other.query('begin');
+  const other = await begin();
   const spawn = { queue: children, tasks: [{}], wait: true };
   await complete(other, lease, [{ id, result: 'r', spawn }]);
   await meanwhile(id);
   await other.query('commit');
-  await other.end();
   return id;
 }
 
-test('a task that is cancelled during its uncommitted completion does not continue after its children', async () => {
+test('a task that is cancelled during its uncommitted completion is cancelled before its children end', async () => {
   const [queue, children] = [newQueue(), newQueue()];
   const id = await beside(queue, children, cancel);
+  await waitForState(client, id, 'cancelled');
   await completeAll(children);
-  await waitForState(client, id, 'cancelled');
-  expect(await claim(client, queue)).toEqual([]);
-});
-
-test('a task that is cancelled during its uncommitted completion shows as cancelled before its children end', async () => {
-  const [queue, children] = [newQueue(), newQueue()];
-  const id = await beside(queue, children, cancel);
-  await waitForState(client, id, 'cancelled');
+  await promote(client);
+  expect([await stateOf(id), await claim(client, queue)]).toEqual(['cancelled', []]);
   const [after = ''] = await enqueue(client, newQueue(), [
     { depends_on: [id], on_parent_failure: 'run' },
   ]);
@@ -87,37 +80,26 @@ test('a task that has started doesn’t expire while its children run, nor after
   await completeAll(children);
   await promote(client);
   await late();
-  expect((await claim(client, queue, { limit: 5 })).map((run) => run.id).sort()).toEqual(
-    ids.sort(),
-  );
+  const runs = await claim(client, queue, { limit: 5 });
+  expect(runs.map((run) => run.id).sort()).toEqual(ids.sort());
 });
 
 test.each(['yield', 'keep'])(
   'with concurrency_retry %s a task that waits for its children stays the holder of its key',
   async (retry) => {
     const [queue, children] = [newQueue(), newQueue()];
-    await client.query('select tock.put_queue($1, $2)', [
-      queue,
-      JSON.stringify({ concurrency_retry: retry }),
-    ]);
-    const [first = '', second = ''] = await enqueue(client, queue, [
-      { concurrency_key: 'g' },
-      { concurrency_key: 'g' },
-    ]);
+    await client.query('select tock.put_queue($1, $2)', [queue, { concurrency_retry: retry }]);
+    const keyed = { concurrency_key: 'g' };
+    const { id: first } = await spawnAndWait(queue, { queue: children, tasks: [{}] }, keyed);
+    const [second = ''] = await enqueue(client, queue, [keyed]);
     await promote(client);
-    const lease = leaseOf(await claim(client, queue));
-    await complete(client, lease, [
-      { id: first, spawn: { queue: children, tasks: [{}], wait: true } },
-    ]);
-    const sweep = () => rows(client, 'select tock.promote(100, true)');
-    await sweep();
-    expect([await stateOf(first), await stateOf(second)]).toEqual(['waiting', 'waiting']);
+    expect(await statesOf([first, second])).toEqual(['waiting', 'waiting']);
     await completeAll(children);
-    await sweep();
-    expect([await stateOf(first), await stateOf(second)]).toEqual(['ready', 'waiting']);
+    await promote(client);
+    expect(await statesOf([first, second])).toEqual(['ready', 'waiting']);
     // A failure after the wait counts as a failure, so the task gives up its admission with concurrency_retry yield.
     await fail(client, leaseOf(await claim(client, queue)), { retry_in_seconds: 1000 });
-    await sweep();
+    await promote(client);
     expect(await stateOf(second)).toBe(retry === 'yield' ? 'ready' : 'waiting');
   },
 );
@@ -125,12 +107,10 @@ test.each(['yield', 'keep'])(
 test('a change that is uncommitted when the children end is not lost', async () => {
   const [queue, children] = [newQueue(), newQueue()];
   const { id } = await spawnAndWait(queue, { queue: children, tasks: [{}] });
-  const other = await db.connect();
-  await other.query('begin');
+  const other = await begin();
   await other.query('select tock.change(array[$1::bigint], $2)', [id, '{"payload": "new"}']);
   await completeAll(children);
   await other.query('commit');
-  await other.end();
   await waitForState(client, id, 'ready');
   expect(await payloadOf(queue)).toMatchObject({ payload: 'new', result: 'r' });
 });
@@ -141,13 +121,11 @@ test('a child with a unique key may end before the completion that waits for it 
   const child = leaseOf(await claim(client, children));
   const [id = ''] = await enqueue(client, queue, [{}]);
   const lease = leaseOf(await claim(client, queue));
-  const other = await db.connect();
-  await other.query('begin');
+  const other = await begin();
   const spawn = { queue: children, tasks: [{ unique_key: 'k' }], wait: true };
   await complete(other, lease, [{ id, spawn }]);
   await complete(client, child, [{ id: kid, result: 'k' }]);
   await other.query('commit');
-  await other.end();
   await waitForState(client, id, 'ready');
   expect((await payloadOf(queue)).children).toMatchObject([{ id: kid, result: 'k' }]);
 });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { client, databasePerTest, db } from '../../test_database.ts';
+import { begin } from '../../kernel/sessions.ts';
+import { client, databasePerTest } from '../../test_database.ts';
 import {
   claim,
   complete,
@@ -7,11 +8,18 @@ import {
   leaseOf,
   promote,
   refusal,
-  rows,
   task,
+  value,
   waitForState,
 } from '../../verbs.ts';
-import { completeAll, makeRechecksDue, payloadOf, spawnAndWait, stateOf } from './spawns.ts';
+import {
+  completeAll,
+  makeRechecksDue,
+  payloadOf,
+  spawnAndWait,
+  stateOf,
+  statesOf,
+} from './spawns.ts';
 
 databasePerTest();
 
@@ -37,19 +45,12 @@ describe('a completion is refused whose task would wait', () => {
     ]);
   });
 
-  test('for a task that depends on it', async () => {
-    const [id = ''] = await enqueue(client, 'q', [{}]);
-    expect(await refused('q', id, 'c', [{}, { depends_on: [id] }, {}])).toEqual([
-      'TK422',
-      'results[0].spawn.tasks[1]',
-      waitsForIt,
-    ]);
-  });
-
-  test('for a task that depends on it indirectly', async () => {
-    const [id = ''] = await enqueue(client, 'q', [{}]);
-    const [later = ''] = await enqueue(client, 'later', [{ depends_on: [id] }]);
-    const [code, field] = await refused('q', id, 'c', [{ depends_on: [later] }, {}]);
+  test('for a task that depends on it, indirectly too', async () => {
+    const [id = '', other = ''] = await enqueue(client, 'q', [{}, {}]);
+    const direct = await refused('q', id, 'c', [{}, { depends_on: [id] }, {}]);
+    expect(direct).toEqual(['TK422', 'results[0].spawn.tasks[1]', waitsForIt]);
+    const [later = ''] = await enqueue(client, 'later', [{ depends_on: [other] }]);
+    const [code, field] = await refused('q', other, 'c', [{ depends_on: [later] }, {}]);
     expect([code, field]).toEqual(['TK422', 'results[0].spawn.tasks[0]']);
     await waitForState(client, later, 'ready');
   });
@@ -63,19 +64,13 @@ describe('a completion is refused whose task would wait', () => {
     expect(await stateOf(idA)).toBe('ready');
   });
 
-  test.each([1, 2])(
-    'for a task at its concurrency key with a limit of %d',
-    async (concurrency_limit) => {
-      await client.query('select tock.put_queue($1, $2)', [
-        'q',
-        JSON.stringify({ concurrency_limit }),
-      ]);
-      const [id = ''] = await enqueue(client, 'q', [{ concurrency_key: 'g' }]);
-      await promote(client);
-      const [code, field] = await refused('q', id, 'q', [{ concurrency_key: 'g' }]);
-      expect([code, field]).toEqual(['TK422', 'results[0].spawn.tasks[0].concurrency_key']);
-    },
-  );
+  test.each([1, 2])('for a task at its concurrency key with a limit of %d', async (limit) => {
+    await client.query("select tock.put_queue('q', $1)", [{ concurrency_limit: limit }]);
+    const [id = ''] = await enqueue(client, 'q', [{ concurrency_key: 'g' }]);
+    await promote(client);
+    const [code, field] = await refused('q', id, 'q', [{ concurrency_key: 'g' }]);
+    expect([code, field]).toEqual(['TK422', 'results[0].spawn.tasks[0].concurrency_key']);
+  });
 
   test('for a task that waits for admission at its own concurrency key', async () => {
     const keyed = { unique_key: 'k', on_conflict: 'rerun' };
@@ -86,27 +81,21 @@ describe('a completion is refused whose task would wait', () => {
   });
 
   test('for a task that waits for admission at the concurrency key of a task that waits for it', async () => {
-    const [top = ''] = await enqueue(client, 'q', [{ concurrency_key: 'g' }]);
-    await promote(client);
-    const lease = leaseOf(await claim(client, 'q'));
-    await complete(client, lease, [{ id: top, spawn: { queue: 'c', tasks: [{}], wait: true } }]);
-    const [child] = await rows<{ id: string }>(client, 'select id from tock.parents($1)', [top]);
-    const [, field, message] = await refused('c', child?.id as string, 'q', [
-      { concurrency_key: 'g' },
-    ]);
+    const keyed = { concurrency_key: 'g' };
+    const { id: top } = await spawnAndWait('q', { queue: 'c', tasks: [{}] }, keyed);
+    const child = await value<string>(client, 'select id from tock.parents($1)', [top]);
+    const [, field, message] = await refused('c', child, 'q', [keyed]);
     expect([field, message]).toEqual(['results[0].spawn.tasks[0]', waitsForIt]);
     await waitForState(client, top, 'ready');
   });
 });
 
 test('a completion may wait for a task at a concurrency key with free places, whichever tasks hold it', async () => {
-  await client.query('select tock.put_queue($1, $2)', ['q', '{"concurrency_limit": 2}']);
-  const [top = ''] = await enqueue(client, 'q', [{ concurrency_key: 'g' }]);
-  await promote(client);
-  const lease = leaseOf(await claim(client, 'q'));
-  await complete(client, lease, [{ id: top, spawn: { queue: 'c', tasks: [{}], wait: true } }]);
+  await client.query(`select tock.put_queue('q', '{"concurrency_limit": 2}')`);
+  const keyed = { concurrency_key: 'g' };
+  const { id: top } = await spawnAndWait('q', { queue: 'c', tasks: [{}] }, keyed);
   const [run] = await claim(client, 'c');
-  const spawn = { queue: 'q', tasks: [{ concurrency_key: 'g' }], wait: true };
+  const spawn = { queue: 'q', tasks: [keyed], wait: true };
   await complete(client, run?.lease as string, [{ id: run?.id, spawn }]);
   await promote(client);
   expect((await completeAll('q')).length).toBe(1);
@@ -131,12 +120,10 @@ async function unseen() {
   const [idB = ''] = await enqueue(client, 'b', [{ unique_key: 'b' }]);
   const [first, second] = [leaseOf(await claim(client, 'a')), leaseOf(await claim(client, 'b'))];
   const spawnOf = (queue: string) => ({ queue, tasks: [{ unique_key: queue }], wait: true });
-  const other = await db.connect();
-  await other.query('begin');
+  const other = await begin();
   await complete(other, first, [{ id: idA, spawn: spawnOf('b') }]);
   await complete(client, second, [{ id: idB, spawn: spawnOf('a') }]);
   await other.query('commit');
-  await other.end();
   return [idA, idB] as const;
 }
 
@@ -145,8 +132,7 @@ test('of two tasks in an undetected cycle one is cancelled and the other continu
   await makeRechecksDue();
   await makeRechecksDue();
   await makeRechecksDue();
-  const states = [await stateOf(idA), await stateOf(idB)];
-  expect(states.sort()).toEqual(['cancelled', 'ready']);
+  expect((await statesOf([idA, idB])).sort()).toEqual(['cancelled', 'ready']);
   const tasks = [await task(client, idA), await task(client, idB)];
   const [over, on] = tasks[0]?.state === 'cancelled' ? tasks : tasks.reverse();
   expect(over?.error).toEqual({
@@ -156,10 +142,10 @@ test('of two tasks in an undetected cycle one is cancelled and the other continu
 });
 
 test('promotion finds a cycle without a notification', async () => {
-  const [idA, idB] = await unseen();
+  const ids = await unseen();
   const states = async () => {
     await promote(client);
-    return [await stateOf(idA), await stateOf(idB)].sort();
+    return (await statesOf([...ids])).sort();
   };
   await expect.poll(states).toEqual(['cancelled', 'ready']);
 });
@@ -176,5 +162,5 @@ test('a long chain of waiting tasks is not taken for a cycle', async () => {
   await complete(client, lease, [{ id, spawn: { queue: 'c', tasks: [{}, {}], wait: true } }]);
   await makeRechecksDue();
   await makeRechecksDue();
-  for (const taskId of [id, ...chain]) expect(await stateOf(taskId)).toBe('waiting');
+  expect(await statesOf([id, ...chain])).toEqual(Array(31).fill('waiting'));
 });

@@ -1,7 +1,7 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { client, databasePerFile, db } from '../../test_database.ts';
-import { claim, complete, enqueue, leaseOf, promote, refusal, task } from '../../verbs.ts';
-import { completeAll, newQueue, payloadOf, spawnAndWait, stateOf } from './spawns.ts';
+import { claim, complete, enqueue, fail, leaseOf, promote, refusal, task } from '../../verbs.ts';
+import { completeAll, newQueue, payloadOf, spawnAndWait, stateOf, statesOf } from './spawns.ts';
 
 databasePerFile();
 
@@ -14,11 +14,9 @@ test('a task with the unique key of one that has started and waits for children 
   await completeAll(children);
   const [second = ''] = await enqueue(client, queue, [{ payload: 'newer', ...keyed }]);
   const runs = await claim(client, queue, { limit: 10 });
-  expect(runs.find((run) => run.id === id)?.payload).toMatchObject({
-    payload: 'p',
-    result: 'of p',
-  });
-  expect(runs.find((run) => run.id === second)?.payload).toBe('newer');
+  const payloads = new Map(runs.map((run) => [run.id, run.payload]));
+  expect(payloads.get(id)).toMatchObject({ payload: 'p', result: 'of p' });
+  expect(payloads.get(second)).toBe('newer');
   expect(second).not.toBe(id);
 });
 
@@ -34,9 +32,7 @@ test('a rerun with the key of a task that waits for its children runs after that
   await completeAll(children);
   expect((await completeAll(queue)).map((run) => run.id)).toEqual([id]);
   await promote(client);
-  expect((await claim(client, queue)).map((run) => [run.id, run.payload])).toEqual([
-    [other, 'newest'],
-  ]);
+  expect(await claim(client, queue)).toMatchObject([{ id: other, payload: 'newest' }]);
 });
 
 test('with the policy unfinished a task keeps its key while it waits for its children', async () => {
@@ -45,53 +41,48 @@ test('with the policy unfinished a task keeps its key while it waits for its chi
   expect(await enqueue(client, queue, [{ unique_key: 'k' }])).toEqual([id]);
 });
 
-test('nothing that is merged into a task with its parents’ results is lost: waiting', async () => {
-  const [queue, parents] = [newQueue(), newQueue()];
-  const [parent = ''] = await enqueue(client, parents, [{}]);
-  const [id = ''] = await enqueue(client, queue, [
-    {
-      payload: [1],
-      unique_key: 'k',
-      depends_on: [parent],
-      include_results: true,
-      delay_seconds: 1000,
-    },
-  ]);
-  await completeAll(parents, 'of x');
-  const merged = { unique_key: 'k', on_conflict: 'merge', payload: [2] };
-  expect(await enqueue(client, queue, [merged])).toEqual([id]);
-  expect((await task(client, id))?.payload).toEqual({
-    payload: [1, 2],
-    parents: [{ id: parent, state: 'done', result: 'of x' }],
+describe('nothing that is merged into a task with its parents’ results is lost: a', () => {
+  /** A keyed task with its parents' results. */
+  async function gathers(queue: string, options = {}) {
+    const parents = newQueue();
+    const [parent = ''] = await enqueue(client, parents, [{}]);
+    const keyed = { unique_key: 'k', depends_on: [parent], include_results: true };
+    const [id = ''] = await enqueue(client, queue, [{ payload: [1], ...keyed, ...options }]);
+    await completeAll(parents, 'of x');
+    return { id, parent };
+  }
+  const merge = (queue: string, payload: number, options = {}) =>
+    enqueue(client, queue, [
+      { unique_key: 'k', on_conflict: 'merge', payload: [payload], ...options },
+    ]);
+
+  test('waiting task', async () => {
+    const queue = newQueue();
+    const { id, parent } = await gathers(queue, { delay_seconds: 1000 });
+    expect(await merge(queue, 2)).toEqual([id]);
+    expect((await task(client, id))?.payload).toEqual({
+      payload: [1, 2],
+      parents: [{ id: parent, state: 'done', result: 'of x' }],
+    });
   });
-});
 
-test('nothing that is merged into a task with its parents’ results is lost: ready', async () => {
-  const [queue, parents] = [newQueue(), newQueue()];
-  const [parent = ''] = await enqueue(client, parents, [{}]);
-  const gathers = { payload: [1], unique_key: 'k', depends_on: [parent], include_results: true };
-  const [id = ''] = await enqueue(client, queue, [gathers]);
-  await completeAll(parents, 'of x');
-  await enqueue(client, queue, [{ unique_key: 'k', on_conflict: 'merge', payload: [2] }]);
-  await enqueue(client, queue, [{ unique_key: 'k', on_conflict: 'merge', payload: [3] }]);
-  const runs = await claim(client, queue, { limit: 10 });
-  expect(runs[0]).toMatchObject({ id, payload: { payload: [1], parents: [{ result: 'of x' }] } });
-  expect(runs.slice(1).flatMap((run) => run.payload)).toEqual([2, 3]);
-});
+  test('ready task', async () => {
+    const queue = newQueue();
+    const { id } = await gathers(queue);
+    for (const payload of [2, 3]) await merge(queue, payload);
+    const runs = await claim(client, queue, { limit: 10 });
+    expect(runs[0]).toMatchObject({ id, payload: { payload: [1], parents: [{ result: 'of x' }] } });
+    expect(runs.slice(1).flatMap((run) => run.payload)).toEqual([2, 3]);
+  });
 
-test('nothing that is merged into a task with its parents’ results is lost: running', async () => {
-  const [queue, parents] = [newQueue(), newQueue()];
-  const [parent = ''] = await enqueue(client, parents, [{}]);
-  await enqueue(client, queue, [
-    { payload: [1], unique_key: 'k', depends_on: [parent], include_results: true, max_attempts: 2 },
-  ]);
-  await completeAll(parents, 'of x');
-  const lease = leaseOf(await claim(client, queue));
-  const merged = { unique_key: 'k', unique_policy: 'unfinished', on_conflict: 'merge' };
-  await enqueue(client, queue, [{ ...merged, payload: [2] }]);
-  await enqueue(client, queue, [{ ...merged, payload: [3] }]);
-  await client.query('select * from tock.fail($1, $2)', [lease, '{"retry_in_seconds": 0}']);
-  expect(await payloadOf(queue)).toMatchObject({ payload: [1, 2, 3], parents: [{ id: parent }] });
+  test('running task', async () => {
+    const queue = newQueue();
+    const { parent } = await gathers(queue, { max_attempts: 2 });
+    const lease = leaseOf(await claim(client, queue));
+    for (const payload of [2, 3]) await merge(queue, payload, { unique_policy: 'unfinished' });
+    await fail(client, lease, { retry_in_seconds: 0 });
+    expect(await payloadOf(queue)).toMatchObject({ payload: [1, 2, 3], parents: [{ id: parent }] });
+  });
 });
 
 test('completions whose spawns name keys in opposite order do not deadlock', async () => {
@@ -115,7 +106,6 @@ test('completions whose spawns name keys in opposite order do not deadlock', asy
       }),
     );
   }
-  for (const other of others) await other.end();
 });
 
 test('several runs of one completion may spawn the same keyed task, and each has it as its child', async () => {
@@ -125,11 +115,8 @@ test('several runs of one completion may spawn the same keyed task, and each has
   const runs = await claim(client, queue, { limit: n });
   const tasks = [{ payload: 'own' }, { unique_key: 'common' }];
   const spawn = { queue: children, tasks, wait: true };
-  await complete(
-    client,
-    leaseOf(runs),
-    runs.map((run) => ({ id: run.id, spawn })),
-  );
+  const results = runs.map((run) => ({ id: run.id, spawn }));
+  await complete(client, leaseOf(runs), results);
   const kids = await claim(client, children, { limit: 1000 });
   expect(kids.length).toBe(n + 1);
   const common = kids.find((kid) => kid.payload === null)?.id;
@@ -151,6 +138,7 @@ test('tasks that name each other may not have unique keys, in a spawn too', asyn
     [{ unique_key: 'a' }, { depends_on: ['*'] }],
     [{ unique_key: 'a', name: 'a' }],
   ]) {
+    expect((await refusal(enqueue(client, queue, tasks))).code).toBe('TK422');
     const error = await refusal(complete(client, lease, [{ id, spawn: { tasks } }]));
     expect([error.code, error.detail]).toEqual(['TK422', 'results[0].spawn.tasks']);
   }
@@ -170,11 +158,9 @@ test('a refused spawn among several runs is named by its index', async () => {
     const error = await refusal(complete(client, lease, results([{}, bad])));
     expect([error.code, error.detail]).toEqual(['TK422', 'results[2].spawn.tasks[1].tenant']);
   }
-  for (const id of ids) expect(await stateOf(id)).toBe('running');
+  expect(await statesOf(ids)).toEqual(['running', 'running', 'running']);
   const other = await db.connect();
   await other.query('begin transaction isolation level repeatable read');
   const error = await refusal(complete(other, lease, results([{ unique_key: 'x' }])));
   expect([error.code, error.detail]).toEqual(['TK409', 'results[0].spawn.unique_key']);
-  await other.query('rollback');
-  await other.end();
 });

@@ -27,7 +27,7 @@ import {
 databasePerFile();
 
 /** Reruns a task that has waited for its children, continued and ended. */
-async function ranAgain(queue: string, children: string, dead = false) {
+async function ranAgain(queue: string, children: string, dead: boolean) {
   const { id } = await spawnAndWait(queue, { queue: children, tasks: [{}] });
   await completeAll(children);
   if (dead) await fail(client, leaseOf(await claim(client, queue)), { fatal: true });
@@ -36,29 +36,17 @@ async function ranAgain(queue: string, children: string, dead = false) {
 }
 
 describe('a task that is rerun and changed may spawn and wait: its payload is in the field payload', () => {
-  const payloads = [null, 5, 'a text', ['children', 'a'], { a: 1 }, { payload: 1 }, []];
+  const payloads = [null, 'a text', ['children', 'a'], { payload: 1 }];
   test.each(payloads)('%j', async (payload) => {
     const [queue, children] = [newQueue(), newQueue()];
-    await change(await ranAgain(queue, children), { payload });
+    // Of the tasks some have died, the others were completed.
+    await change(await ranAgain(queue, children, payload === null), { payload });
     const run = await waitAgain(queue, children, 1);
     expect(run?.payload).toMatchObject({ payload, result: 'r', children: [{ state: 'done' }] });
     await completeAll(children, 'of c');
     const whole = await payloadOf(queue);
     expect(Object.keys(whole).sort()).toEqual(['children', 'payload', 'result']);
     expect(whole).toMatchObject({ payload, result: 1, children: [{ result: 'of c' }] });
-  });
-});
-
-test('a rerun of a task that died after its children continues after the children', async () => {
-  const [queue, children] = [newQueue(), newQueue()];
-  await ranAgain(queue, children, true);
-  const run = await waitAgain(queue, children, 2);
-  expect(run?.payload).toMatchObject({ payload: 'p', result: 'r' });
-  await completeAll(children, 'c');
-  expect(await payloadOf(queue)).toMatchObject({
-    payload: 'p',
-    result: 2,
-    children: [{ result: 'c' }],
   });
 });
 
@@ -78,8 +66,7 @@ test('a task with its parents’ results keeps them when it is rerun and changed
 });
 
 describe('a waiting task with any payload in its row continues after its children, and so do all others', () => {
-  const payloads = ['null', '5', '[1]', '{}', '{"result": 1}'];
-  test.each([...payloads, undefined])('%s', async (text) => {
+  test.each(['null', '[1]', '{"result": 1}', undefined])('%s', async (text) => {
     const [queue, children, others] = [newQueue(), newQueue(), newQueue()];
     const { id } = await spawnAndWait(queue, { queue: children, tasks: [{}] });
     const [other = ''] = await enqueue(client, others, [{ delay_seconds: 1000 }]);
@@ -114,12 +101,10 @@ test('a task with its parents’ results spawns in each stage of its pipeline', 
 });
 
 describe('sizes', () => {
-  const bytesOf = (table: string, id: string) =>
-    rows(
-      client,
-      `select bytes, octet_length(payload::text) as real from tock.${table} where task_id = $1`,
-      [id],
-    );
+  const bytesOf = (table: string, id: string) => {
+    const sizes = `select bytes, octet_length(payload::text) as real from tock.${table}`;
+    return rows(client, `${sizes} where task_id = $1`, [id]);
+  };
 
   test('results of a second wait are included if they fit, whatever the size of the first', async () => {
     const [queue, children] = [newQueue(), newQueue()];
@@ -147,10 +132,8 @@ describe('sizes', () => {
     const lease = leaseOf(await claim(client, queue));
     const spawn = { queue: children, tasks: [{}], wait: true };
     const result = 'y'.repeat(100_000);
-    expect(await refusal(complete(client, lease, [{ id, result, spawn }]))).toMatchObject({
-      code: 'TK422',
-      detail: 'results[0].result',
-    });
+    const refused = await refusal(complete(client, lease, [{ id, result, spawn }]));
+    expect(refused).toMatchObject({ code: 'TK422', detail: 'results[0].result' });
     expect([await stateOf(id), await claim(client, children)]).toEqual(['running', []]);
     await complete(client, lease, [{ id, result: 'y', spawn }]);
     await completeAll(children, result);
@@ -159,12 +142,8 @@ describe('sizes', () => {
 
   test('bytes count the whole payload, changed or not, while the task waits and afterwards', async () => {
     const [queue, children] = [newQueue(), newQueue()];
-    const { id } = await spawnAndWait(
-      queue,
-      { queue: children, tasks: [{}] },
-      {},
-      'z'.repeat(1000),
-    );
+    const spawn = { queue: children, tasks: [{}] };
+    const { id } = await spawnAndWait(queue, spawn, {}, 'z'.repeat(1000));
     for (const payload of ['p', 5, 'changed']) {
       if (payload !== 'p') await change(id, { payload });
       const [row] = await bytesOf('waiting', id);
@@ -195,22 +174,18 @@ describe('sizes', () => {
   });
 });
 
-test('children have their names', async () => {
-  const [queue, children] = [newQueue(), newQueue()];
-  const tasks = [{ name: 'left' }, { name: 'right', depends_on: ['left'] }, {}];
-  await spawnAndWait(queue, { queue: children, tasks });
-  await completeAll(children);
-  await completeAll(children);
-  const whole = await payloadOf(queue);
-  expect(whole.children.map((child) => child.name)).toEqual(['left', 'right', undefined]);
-});
-
-test('two spawned tasks with one unique key are one child', async () => {
-  const [queue, children] = [newQueue(), newQueue()];
-  await spawnAndWait(queue, { queue: children, tasks: [{ unique_key: 'u' }, { unique_key: 'u' }] });
-  await completeAll(children);
-  expect((await payloadOf(queue)).children.length).toBe(1);
-});
+test.each([
+  ['left right ', [{ name: 'left' }, { name: 'right', depends_on: ['left'] }, {}]],
+  ['', [{ unique_key: 'u' }, { unique_key: 'u' }]],
+])(
+  'children have their names, and tasks with one unique key are one child (%s)',
+  async (names, tasks) => {
+    const [queue, children] = [newQueue(), newQueue()];
+    await spawnAndWait(queue, { queue: children, tasks });
+    for (const _ of ['before', 'after']) await completeAll(children);
+    expect((await payloadOf(queue)).children.map(({ name }) => name ?? '').join(' ')).toBe(names);
+  },
+);
 
 test('a child’s parent is the spawning task, under any of its ids, or the parent that the child names', async () => {
   const [queue, children] = [newQueue(), newQueue()];

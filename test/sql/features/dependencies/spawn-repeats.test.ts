@@ -25,26 +25,24 @@ test('a completion is repeated after the task was moved while it waits', async (
   expect(await complete(client, lease, results)).toEqual({ completed: 1, refused: [] });
 });
 
-test.each([true, false])('a repeat without its spawn is another call (wait %s)', async (wait) => {
-  const [id = ''] = await enqueue(client, 'q', [{}, {}]);
-  const lease = leaseOf(await claim(client, 'q', { limit: 2 }));
-  const spawn = { queue: 'c', tasks: [{}], wait };
-  await complete(client, lease, [{ id, result: 'r', spawn }]);
-  expect(await complete(client, lease, [{ id, result: 'r' }])).toEqual({
-    completed: 0,
-    refused: [id],
-  });
-});
-
-test('a plain completion that is repeated with a spawn is another call', async () => {
-  const [id = ''] = await enqueue(client, 'q', [{}, {}]);
-  const lease = leaseOf(await claim(client, 'q', { limit: 2 }));
-  await complete(client, lease, [{ id }]);
-  expect(await complete(client, lease, [{ id }])).toEqual({ completed: 1, refused: [] });
-  const spawn = { queue: 'c', tasks: [{}] };
-  expect(await complete(client, lease, [{ id, spawn }])).toEqual({ completed: 0, refused: [id] });
-  expect(await claim(client, 'c')).toEqual([]);
-});
+test.each([
+  [true, false],
+  [false, false],
+  [false, true],
+])(
+  'a repeat with and without a spawn is another call (wait %s, plain first %s)',
+  async (wait, turned) => {
+    const [id = ''] = await enqueue(client, 'q', [{}, {}]);
+    const lease = leaseOf(await claim(client, 'q', { limit: 2 }));
+    const spawn = { queue: 'c', tasks: [{}], wait };
+    const calls = [[{ id, result: 'r', spawn }], [{ id, result: 'r' }]];
+    const [first, other] = turned ? calls.toReversed() : calls;
+    for (let again = 0; again < 2; again++)
+      expect(await complete(client, lease, first)).toEqual({ completed: 1, refused: [] });
+    expect(await complete(client, lease, other)).toEqual({ completed: 0, refused: [id] });
+    expect(await claim(client, 'c')).toHaveLength(turned ? 0 : 1);
+  },
+);
 
 test('a run that is named by both its ids spawns nothing', async () => {
   const [id = ''] = await enqueue(client, 'q', [{}]);

@@ -1,31 +1,22 @@
 import { describe, expect, test } from 'vitest';
+import { begin, overlapping } from '../../kernel/sessions.ts';
 import { client, databasePerFile, db } from '../../test_database.ts';
+import { claim, complete, enqueue, fail, leaseOf, refusal, task, value } from '../../verbs.ts';
 import {
-  claim,
-  complete,
-  enqueue,
-  fail,
-  leaseOf,
-  pidOf,
-  promote,
-  refusal,
-  rows,
-  task,
-  value,
-  waitUntilBlocked,
-} from '../../verbs.ts';
+  cancel,
+  change,
+  completeAll,
+  newQueue,
+  payloadOf,
+  spawnAndWait,
+  stateOf,
+} from './spawns.ts';
 
 databasePerFile();
 
-let queues = 0;
-const newQueue = () => `q${++queues}`;
-const stateOf = async (id: string) => (await task(client, id))?.state;
-const ready = (queue: string) =>
-  value<number>(
-    client,
-    'select coalesce(sum(ready), 0)::integer from tock.queue_stats() where queue = $1',
-    [queue],
-  );
+const readyTasks =
+  'select coalesce(sum(ready), 0)::integer from tock.queue_stats() where queue = $1';
+const ready = (queue: string) => value<number>(client, readyTasks, [queue]);
 
 test('a task waits for its children and continues under its id with their results', async () => {
   const queue = newQueue();
@@ -52,15 +43,10 @@ test('a task waits for its children and continues under its id with their result
   await fail(client, leaseOf(runs), [{ id: runs[2]?.id, fatal: true }]);
   const [again] = await claim(client, queue);
   expect(again).toMatchObject({ id, attempt: 1 });
-  expect(again?.payload).toEqual({
-    payload: { pages: 3 },
-    result: 'split',
-    children: [
-      { id: runs[0]?.id, name: 'page 1', state: 'done', result: 0 },
-      { id: runs[1]?.id, name: 'page 2', state: 'done', result: 1 },
-      { id: runs[2]?.id, name: 'page 3', state: 'dead', result: null },
-    ],
+  const children = ['done', 'done', 'dead'].map((state, n) => {
+    return { id: runs[n]?.id, name: `page ${n + 1}`, state, result: n < 2 ? n : null };
   });
+  expect(again?.payload).toEqual({ payload: { pages: 3 }, result: 'split', children });
   await complete(client, again?.lease as string, [{ id, result: 'joined' }]);
   expect(await task(client, id)).toMatchObject({ state: 'done', result: 'joined' });
   expect((await task(client, id))?.runs.map((run) => run.state)).toEqual(['done', 'done']);
@@ -70,30 +56,24 @@ test('a task may spawn several times, and its payload is not nested', async () =
   const queue = newQueue();
   const [id = ''] = await enqueue(client, queue, [{ payload: 0 }]);
   for (let round = 1; round <= 3; round++) {
-    const [run] = (await claim(client, queue, { limit: 10 })).filter(
-      (claimed) => claimed.id === id,
-    );
+    const [run] = await claim(client, queue);
+    expect(run?.id).toBe(id);
     const spawn = { tasks: [{ payload: round }], wait: true };
     await complete(client, run?.lease as string, [{ id, result: round, spawn }]);
     const [child] = await claim(client, queue);
     expect(child?.payload).toBe(round);
     await complete(client, child?.lease as string);
-    const resumed = await task(client, id);
-    expect(resumed?.state).toBe('ready');
-    expect(resumed?.payload).toEqual({
-      payload: 0,
-      result: round,
-      children: [{ id: child?.id, state: 'done', result: null }],
-    });
+    const children = [{ id: child?.id, state: 'done', result: null }];
+    const payload = { payload: 0, result: round, children };
+    expect(await task(client, id)).toMatchObject({ state: 'ready', payload });
   }
 });
 
 test('tasks spawned without waiting exist once the completion commits, and not before', async () => {
   const queue = newQueue();
-  const other = await db.connect();
   const [id = ''] = await enqueue(client, queue, [{}]);
   const lease = leaseOf(await claim(client, queue));
-  await other.query('begin');
+  const other = await begin();
   await complete(other, lease, [{ id, spawn: { tasks: [{}, {}] } }]);
   await other.query('rollback');
   expect(await stateOf(id)).toBe('running');
@@ -101,7 +81,6 @@ test('tasks spawned without waiting exist once the completion commits, and not b
   await complete(client, lease, [{ id, spawn: { tasks: [{}, {}] } }]);
   expect(await stateOf(id)).toBe('done');
   expect(await ready(queue)).toBe(2);
-  await other.end();
 });
 
 for (const wait of [false, true]) {
@@ -119,27 +98,24 @@ for (const wait of [false, true]) {
     const others2 = [{ id, result: 1, spawn: { queue: children, tasks: [{}], wait } }];
     expect(await complete(client, lease, others2)).toEqual({ completed: 0, refused: [id] });
     expect(await ready(children)).toBe(2);
-    for (const other of others) await other.end();
   });
 }
 
 test('a payload changed while the task waits replaces its whole payload, once', async () => {
-  const queue = newQueue();
+  const [queue, children] = [newQueue(), newQueue()];
   const [id = ''] = await enqueue(client, queue, [{ payload: 1 }]);
-  const change = (payload: unknown) =>
-    client.query('select tock.change(array[$1::bigint], $2)', [id, JSON.stringify({ payload })]);
   const lease = leaseOf(await claim(client, queue));
-  await change(2);
-  const spawn = { queue: newQueue(), tasks: [{}], wait: true };
+  await change(id, { payload: 2 });
+  const spawn = { queue: children, tasks: [{}], wait: true };
   await complete(client, lease, [{ id, result: 'r', spawn }]);
   expect((await task(client, id))?.payload).toEqual({ payload: 2, result: 'r' });
-  await change(3);
-  await complete(client, leaseOf(await claim(client, spawn.queue)));
+  await change(id, { payload: 3 });
+  await completeAll(children);
   const whole = { payload: 3, result: 'r', children: [{ state: 'done' }] };
   const [run] = await claim(client, queue);
   expect(run?.payload).toMatchObject(whole);
   await fail(client, run?.lease as string, { retry_in_seconds: 0 });
-  expect((await claim(client, queue))[0]?.payload).toMatchObject(whole);
+  expect(await payloadOf(queue)).toMatchObject(whole);
 });
 
 test('a completion of a run that another call has ended meanwhile spawns nothing', async () => {
@@ -147,21 +123,17 @@ test('a completion of a run that another call has ended meanwhile spawns nothing
   const children = newQueue();
   const [id = '', second = ''] = await enqueue(client, queue, [{}, {}]);
   const lease = leaseOf(await claim(client, queue, { limit: 2 }));
-  const other = await db.connect();
-  await other.query('begin');
-  await complete(other, lease, [{ id, result: 1 }]);
   const both = [id, second].map((taskId) => ({
     id: taskId,
     result: 1,
     spawn: { queue: children, tasks: [{ payload: taskId }] },
   }));
-  const pid = await pidOf(client);
-  const answer = complete(client, lease, both);
-  await waitUntilBlocked(await db.connect(), pid);
-  await other.query('commit');
-  expect(await answer).toEqual({ completed: 1, refused: [id] });
+  const [, answer] = await overlapping(
+    (on) => complete(on, lease, [{ id, result: 1 }]),
+    (on) => complete(on, lease, both),
+  );
+  expect(answer).toEqual({ completed: 1, refused: [id] });
   expect((await claim(client, children, { limit: 5 })).map((run) => run.payload)).toEqual([second]);
-  await other.end();
 });
 
 test('a task with a pending cancel spawns no children', async () => {
@@ -169,44 +141,18 @@ test('a task with a pending cancel spawns no children', async () => {
   const children = newQueue();
   const [id = ''] = await enqueue(client, queue, [{}]);
   const lease = leaseOf(await claim(client, queue));
-  await client.query('select tock.cancel(array[$1::bigint])', [id]);
+  await cancel(id);
   await complete(client, lease, [{ id, spawn: { queue: children, tasks: [{}], wait: true } }]);
   expect(await stateOf(id)).toBe('cancelled');
   expect(await ready(children)).toBe(0);
 });
 
-test('a task that waits for its children stays a holder of its concurrency key', async () => {
-  const queue = newQueue();
-  const children = newQueue();
-  const [first = '', second = ''] = await enqueue(client, queue, [
-    { concurrency_key: 'g' },
-    { concurrency_key: 'g' },
-  ]);
-  await promote(client);
-  const lease = leaseOf(await claim(client, queue));
-  await complete(client, lease, [
-    { id: first, spawn: { queue: children, tasks: [{}], wait: true } },
-  ]);
-  await rows(client, 'select tock.promote(100, true)');
-  expect([await stateOf(first), await stateOf(second)]).toEqual(['waiting', 'waiting']);
-  await complete(client, leaseOf(await claim(client, children)));
-  expect([await stateOf(first), await stateOf(second)]).toEqual(['ready', 'waiting']);
-  await complete(client, leaseOf(await claim(client, queue)));
-  expect([await stateOf(first), await stateOf(second)]).toEqual(['done', 'ready']);
-});
-
 test('a stage of a pipeline may wait for its children, and then the task continues', async () => {
   const [a, b, children] = [newQueue(), newQueue(), newQueue()];
-  const [id = ''] = await enqueue(client, a, [{ payload: 1, pipeline: [a, b] }]);
-  const lease = leaseOf(await claim(client, a));
-  await complete(client, lease, [{ id, spawn: { queue: children, tasks: [{}], wait: true } }]);
-  await complete(client, leaseOf(await claim(client, children)));
-  const [run] = await claim(client, a);
-  expect(run?.id).toBe(id);
-  await complete(client, run?.lease as string, [{ id, result: 'on' }]);
-  expect((await claim(client, b)).map((claimed) => [claimed.id, claimed.payload])).toEqual([
-    [id, 'on'],
-  ]);
+  const { id } = await spawnAndWait(a, { queue: children, tasks: [{}] }, { pipeline: [a, b] });
+  await completeAll(children);
+  expect((await completeAll(a, 'on')).map((run) => run.id)).toEqual([id]);
+  expect(await claim(client, b)).toMatchObject([{ id, payload: 'on' }]);
 });
 
 describe('refused', () => {
@@ -229,11 +175,8 @@ describe('refused', () => {
     const queue = newQueue();
     const [id = ''] = await enqueue(client, queue, [{}]);
     const lease = leaseOf(await claim(client, queue));
-    expect(await refusal(complete(client, lease, [{ id, spawn }]))).toMatchObject({
-      code: 'TK422',
-      detail,
-      message,
-    });
+    const refused = await refusal(complete(client, lease, [{ id, spawn }]));
+    expect(refused).toMatchObject({ code: 'TK422', detail, message });
     expect(await stateOf(id)).toBe('running');
   });
 });

@@ -1,4 +1,12 @@
 import { expect } from 'vitest';
+import { conditionTimeout } from '../../../timeout.ts';
+import {
+  ageClosedSegments,
+  closeSegments,
+  dropExpiredSegments,
+  startNextSegment,
+  verifySegments,
+} from '../../kernel/segment/segments.ts';
 import { client } from '../../test_database.ts';
 import {
   claim,
@@ -26,8 +34,39 @@ export const newQueue = () => `q${++queues}`;
 
 export const stateOf = async (id: string) => (await task(client, id))?.state;
 
+export const statesOf = (ids: string[]) => Promise.all(ids.map(stateOf));
+
 export const change = (id: string, changes: object) =>
   client.query('select * from tock.change(array[$1::bigint], $2)', [id, JSON.stringify(changes)]);
+
+export const cancel = (id: string) =>
+  client.query('select * from tock.cancel(array[$1::bigint])', [id]);
+
+/** Makes calls that must not wait for a lock of another session. */
+export async function withoutWaiting(calls: () => Promise<unknown>): Promise<void> {
+  await client.query(`set statement_timeout = ${conditionTimeout}`);
+  try {
+    await calls();
+  } finally {
+    await client.query('reset statement_timeout');
+  }
+}
+
+/** The SQLSTATE with which a call fails, or null. */
+export const codeOf = (call: Promise<unknown>): Promise<string | null> =>
+  call.then(
+    () => null,
+    (error) => error.code,
+  );
+
+/** Drops the segments that have ended, with the history of their tasks. */
+export async function dropHistory(): Promise<void> {
+  await startNextSegment(client);
+  await closeSegments(client);
+  await verifySegments(client);
+  await ageClosedSegments(client, '1 year');
+  await dropExpiredSegments(client);
+}
 
 export const rerun = (id: string) =>
   value<string>(client, 'select rerun_id from tock.rerun(array[$1::bigint])', [id]);

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { conditionTimeout } from '../../../timeout.ts';
+import { begin } from '../../kernel/sessions.ts';
 import { client, databasePerFile, db } from '../../test_database.ts';
 import {
   complete,
@@ -101,8 +102,7 @@ test('a lease that is claimed during pruning stays, and pruning waits for no cla
   const [first] = await own(client, 'tidied', 'a');
   await complete(client, first?.lease as string);
   await days('tidied');
-  const open = await db.connect();
-  await open.query('begin');
+  const open = await begin();
   const [second] = await own(open, 'tidied', 'a');
   await client.query(
     `set lock_timeout = ${conditionTimeout}; select tock.prune(); reset lock_timeout`,

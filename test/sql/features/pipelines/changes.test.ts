@@ -2,29 +2,24 @@ import type pg from 'pg';
 import { expect, test } from 'vitest';
 import { conditionTimeout } from '../../../timeout.ts';
 import { expectInvariants } from '../../invariants.ts';
+import { overlapping } from '../../kernel/sessions.ts';
 import { client, databasePerTest, db } from '../../test_database.ts';
-import {
-  claim,
-  complete,
-  enqueue,
-  fail,
-  leaseOf,
-  pidOf,
-  type Run,
-  release,
-  value,
-  waitUntilBlocked,
-} from '../../verbs.ts';
+import { claim, complete, enqueue, fail, leaseOf, type Run, release, value } from '../../verbs.ts';
 import { putQueue } from '../concurrency/concurrency_keys.ts';
-import { claimNext, completeRun, enqueueThroughStages, stages, taskById } from './pipelines.ts';
+import {
+  cancelTask,
+  changeTask,
+  claimNext,
+  completeRun,
+  enqueueThroughStages,
+  retryRun,
+  stages,
+  taskById,
+} from './pipelines.ts';
 
 databasePerTest();
 
-const cancel = (id: string, on: pg.Client = client) =>
-  on.query('select * from tock.cancel(array[$1::bigint])', [id]);
-
-const change = (id: string, changes: object) =>
-  client.query('select * from tock.change(array[$1::bigint], $2)', [id, changes]);
+const back = { stage: 'fetch', result: 'back' };
 
 for (const [how, end] of [
   ['by its result', (run: Run) => completeRun(run, { result: 1 })],
@@ -33,7 +28,7 @@ for (const [how, end] of [
   test(`a task that is cancelled while a stage runs goes no further, completed ${how}`, async () => {
     const id = await enqueueThroughStages();
     const run = await claimNext('fetch');
-    await cancel(id);
+    await cancelTask(id);
     for (let again = 0; again < 2; again++) {
       expect(await end(run)).toEqual({ completed: 1, refused: [] });
     }
@@ -55,7 +50,7 @@ test.each([
       ['fetch', await enqueueThroughStages()],
     ] as const) {
       const run = await claimNext(queue);
-      await cancel(id);
+      await cancelTask(id);
       await end(run);
       expect(await completeRun(run), queue).toBeUndefined();
       expect(await complete(client, run.lease), queue).toBeUndefined();
@@ -66,102 +61,49 @@ test.each([
 test('a completed run whose task was cancelled does not fail as well', async () => {
   const id = await enqueueThroughStages();
   const run = await claimNext('fetch');
-  await cancel(id);
+  await cancelTask(id);
   await completeRun(run);
   expect(await fail(client, run.lease, [{ id }])).toBeUndefined();
   const { error, runs } = await taskById(id);
   expect([error, runs[0]?.error]).toEqual([null, null]);
 });
 
-test('a task that is cancelled in a later stage ends there, and its last stage is done', async () => {
-  const [stopped, last] = [await enqueueThroughStages(), await enqueueThroughStages()];
-  const runs = await claim(client, 'fetch', { limit: 2 });
-  await complete(client, leaseOf(runs), [{ id: stopped }, { id: last, stage: 'index' }]);
-  const [parse, index] = [await claimNext('parse'), await claimNext('index')];
-  await cancel(stopped);
-  await cancel(last);
-  await completeRun(parse);
-  await completeRun(index, { result: 'indexed' });
-  expect(await taskById(stopped)).toMatchObject({ state: 'cancelled', queue: 'parse' });
-  expect(await taskById(last)).toMatchObject({ state: 'done', result: 'indexed' });
-});
-
-test('a task that is cancelled while it is ready in a stage is skipped', async () => {
-  const id = await enqueueThroughStages();
-  await completeRun(await claimNext('fetch'));
-  await cancel(id);
-  expect(await claim(client, 'parse')).toEqual([]);
-  expect(await taskById(id)).toMatchObject({ state: 'cancelled', queue: 'parse' });
-});
-
-test('a priority that is changed while a stage runs holds from the next stage on', async () => {
+test('a time, priority or payload that is changed while a stage without a result runs is for the next stage', async () => {
   const id = await enqueueThroughStages();
   const run = await claimNext('fetch');
-  await change(id, { priority: 1 });
+  await changeTask(id, { run_at: '2030-01-01T00:00:00Z', priority: 1, payload: 'changed' });
   await completeRun(run);
-  const parse = await claimNext('parse');
-  expect(parse).toMatchObject({ priority: 1 });
-  await completeRun(parse);
-  await change(id, { priority: 8 });
-  expect(await claimNext('index')).toMatchObject({ priority: 8 });
-});
-
-test('a time that is changed while a stage runs is when the next stage begins', async () => {
-  const id = await enqueueThroughStages();
-  const run = await claimNext('fetch');
-  await change(id, { run_at: '2030-01-01T00:00:00Z' });
-  await completeRun(run, { result: 1 });
-  expect(await taskById(id)).toMatchObject({ state: 'waiting', queue: 'parse', payload: 1 });
-  await change(id, { delay_seconds: 0 });
-  expect(await claimNext('parse')).toMatchObject({ id, payload: 1 });
+  expect(await taskById(id)).toMatchObject({ state: 'waiting', queue: 'parse' });
+  await changeTask(id, { delay_seconds: 0 });
+  expect(await claimNext('parse')).toMatchObject({ id, payload: 'changed', priority: 1 });
 });
 
 test('a payload that is changed while a stage runs is for its next attempt, not for another stage', async () => {
   const id = await enqueueThroughStages();
   const run = await claimNext('fetch');
-  await change(id, { payload: 'changed' });
-  await fail(client, run.lease, { retry_in_seconds: 0 });
+  await changeTask(id, { payload: 'changed' });
+  await retryRun(run);
   const retry = await claimNext('fetch');
   expect(retry).toMatchObject({ payload: 'changed', attempt: 2 });
   await completeRun(retry, { result: 'fetched' });
-  const parse = await claimNext('parse');
-  expect(parse).toMatchObject({ payload: 'fetched' });
-  await fail(client, parse.lease, { retry_in_seconds: 0 });
+  await retryRun(await claimNext('parse'));
   const again = await claimNext('parse');
   expect(again).toMatchObject({ payload: 'fetched', attempt: 2 });
-  await change(id, { payload: 'mended' });
-  await fail(client, again.lease, { retry_in_seconds: 0 });
-  const third = await claimNext('parse');
-  expect(third).toMatchObject({ payload: 'mended' });
-  await fail(client, third.lease, { retry_in_seconds: 0 });
+  await changeTask(id, { payload: 'mended' });
+  for (const attempt of [3, 4]) {
+    await retryRun(attempt === 3 ? again : await claimNext('parse'));
+    expect((await taskById(id)).payload).toBe('mended');
+  }
   expect(await claimNext('parse')).toMatchObject({ payload: 'mended', attempt: 4 });
 });
 
 test('a payload that is changed in a stage is not used in a later visit to it', async () => {
   const id = await enqueueThroughStages();
   const run = await claimNext('fetch');
-  await change(id, { payload: 'changed' });
-  await completeRun(run, { stage: 'fetch', result: 'back' });
-  await fail(client, (await claimNext('fetch')).lease, { retry_in_seconds: 0 });
+  await changeTask(id, { payload: 'changed' });
+  await completeRun(run, back);
+  await retryRun(await claimNext('fetch'));
   expect(await claimNext('fetch')).toMatchObject({ payload: 'back' });
-});
-
-test('a changed payload is passed on where the stage has no result', async () => {
-  const id = await enqueueThroughStages();
-  const run = await claimNext('fetch');
-  await change(id, { payload: 'changed' });
-  await completeRun(run);
-  expect(await claimNext('parse')).toMatchObject({ id, payload: 'changed' });
-});
-
-test('a payload that is changed while the task is ready in a stage is the payload of that stage', async () => {
-  const id = await enqueueThroughStages();
-  await completeRun(await claimNext('fetch'), { result: 1 });
-  await change(id, { payload: 'mine' });
-  const parse = await claimNext('parse');
-  expect(parse).toMatchObject({ payload: 'mine' });
-  await fail(client, parse.lease, { retry_in_seconds: 0 });
-  expect(await claimNext('parse')).toMatchObject({ payload: 'mine' });
 });
 
 test('a key is held through all stages, and is free after the last', async () => {
@@ -187,8 +129,6 @@ test('a key that counts until the start is free from the second stage on', async
   }
 });
 
-const back = { stage: 'fetch', result: 'back' };
-
 for (const on_conflict of ['replace', 'merge', 'debounce']) {
   test(`a task that was sent back to its first stage stays beside a newer task of its key: ${on_conflict}`, async () => {
     for (const waits of [false, true]) {
@@ -196,10 +136,10 @@ for (const on_conflict of ['replace', 'merge', 'debounce']) {
       const id = await enqueueThroughStages(key);
       await completeRun(await claimNext('fetch'));
       const parse = await claimNext('parse');
-      if (waits) await change(id, { run_at: '2030-01-01T00:00:00Z' });
+      if (waits) await changeTask(id, { run_at: '2030-01-01T00:00:00Z' });
       await completeRun(parse, back);
       expect(await enqueueThroughStages({ ...key, payload: 'newer' })).not.toBe(id);
-      if (waits) await change(id, { delay_seconds: 0 });
+      if (waits) await changeTask(id, { delay_seconds: 0 });
       const runs = await claim(client, 'fetch', { limit: 2 });
       expect(runs.find((run) => run.id === id)).toMatchObject({ payload: 'back' });
       expect(runs).toHaveLength(2);
@@ -207,26 +147,21 @@ for (const on_conflict of ['replace', 'merge', 'debounce']) {
   });
 }
 
-test('a task that was sent back to its first stage does not get a newer task’s payload', async () => {
+test('a task that is in a later stage, or was sent back, does not get a newer task’s payload', async () => {
   await putQueue(client, 'fetch', { backoff_base_seconds: 0, backoff_jitter: 0 });
-  const key = { unique_key: 'k', unique_policy: 'unfinished', on_conflict: 'replace' };
-  const id = await enqueueThroughStages(key);
-  await completeRun(await claimNext('fetch'), back);
-  expect(await enqueueThroughStages({ ...key, payload: 'newer' })).toBe(id);
-  const run = await claimNext('fetch');
-  expect(run).toMatchObject({ payload: 'back' });
-  expect(await enqueueThroughStages({ ...key, payload: 'newer' })).toBe(id);
-  await fail(client, run.lease, { retry_in_seconds: 0 });
-  expect(await claimNext('fetch')).toMatchObject({ payload: 'back' });
-});
-
-test('a task with a key in a later stage does not get a newer task’s payload', async () => {
-  await putQueue(client, 'fetch', { backoff_base_seconds: 0 });
   const key = { unique_key: 'k', unique_policy: 'unfinished', on_conflict: 'replace' };
   const id = await enqueueThroughStages(key);
   await completeRun(await claimNext('fetch'), { result: 'fetched' });
   expect(await enqueueThroughStages({ ...key, payload: 'newer' })).toBe(id);
-  expect(await claimNext('parse')).toMatchObject({ payload: 'fetched' });
+  const parse = await claimNext('parse');
+  expect(parse).toMatchObject({ payload: 'fetched' });
+  await completeRun(parse, back);
+  expect(await enqueueThroughStages({ ...key, payload: 'newer' })).toBe(id);
+  const run = await claimNext('fetch');
+  expect(run).toMatchObject({ payload: 'back' });
+  expect(await enqueueThroughStages({ ...key, payload: 'newer' })).toBe(id);
+  await retryRun(run);
+  expect(await claimNext('fetch')).toMatchObject({ payload: 'back' });
 });
 
 test('a cancel without waiting stops a stage that is completed meanwhile, or the next one', async () => {
@@ -234,7 +169,7 @@ test('a cancel without waiting stops a stage that is completed meanwhile, or the
   const run = await claimNext('fetch');
   const other = await db.connect();
   await client.query('begin');
-  await cancel(id);
+  await cancelTask(id);
   await completeRun(run, {}, other);
   await client.query('commit');
   const parse = await claimNext('parse');
@@ -259,14 +194,9 @@ test('a worker whose completion is open blocks no other worker of its queue', as
 test('a lease that two sessions complete whole concurrently advances each task once', async () => {
   const ids = [await enqueueThroughStages(), await enqueueThroughStages()];
   const lease = leaseOf(await claim(client, 'fetch', { limit: 2 }));
-  const other = await db.connect();
-  const pid = await pidOf(other);
-  await client.query('begin');
-  await complete(client, lease);
-  const second = complete(other, lease);
-  await waitUntilBlocked(client, pid);
-  await client.query('commit');
-  expect(await second).toEqual({ completed: 2, refused: [] });
+  const call = (on: pg.Client) => complete(on, lease);
+  const [, second] = await overlapping(call, call);
+  expect(second).toEqual({ completed: 2, refused: [] });
   const runs = await claim(client, 'parse', { limit: 10 });
   expect(runs.map((run) => run.id)).toEqual(ids);
   expect(await value(client, 'select count(*)::integer from tock.runs')).toBe(4);

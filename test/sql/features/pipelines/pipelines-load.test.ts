@@ -19,6 +19,7 @@ import {
   reap,
   release,
   rows,
+  value,
 } from '../../verbs.ts';
 import { putQueue } from '../concurrency/concurrency_keys.ts';
 import { stages } from './pipelines.ts';
@@ -104,15 +105,8 @@ test.each([
       })),
     );
     for (const queue of stages) await putQueue(client, queue, { concurrency_limit: 5 });
-    const left = async () =>
-      (
-        await rows<{ left: number }>(
-          client,
-          `select count(*)::integer as left from unnest($1::bigint[]) i
-         cross join lateral (select w.state from tock.resolve_tasks(array[i]) w) w where w.state <> 'done'`,
-          [ids],
-        )
-      )[0]?.left ?? 0;
+    const undone = `select count(*)::integer from tock.resolve_tasks($1) where state <> 'done'`;
+    const left = () => value<number>(client, undone, [ids]);
     let going = true;
     const refused = new Map<string, number>();
     const workers = Array.from({ length: 8 }, async (_, n) => {
@@ -141,13 +135,7 @@ test.each([
     await Promise.all(workers);
     expect([...refused], `seed ${seed}`).toEqual([]);
     expect(await left(), `seed ${seed}`).toBe(0);
-    const stored = await rows<{
-      state: string;
-      queue: string;
-      result: number;
-      way: string;
-      tasks: number;
-    }>(
+    const stored = await rows(
       client,
       `select t.state, t.queue, coalesce(t.result, t.payload::jsonb) as result, w.way, count(*)::integer as tasks
      from unnest($1::bigint[]) i cross join lateral tock.task(p_id => i) t

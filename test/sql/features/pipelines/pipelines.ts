@@ -1,7 +1,8 @@
 import type pg from 'pg';
 import { expect } from 'vitest';
+import { cancel, change } from '../../kernel/change/changes.ts';
 import { client } from '../../test_database.ts';
-import { claim, complete, enqueue, type Run, type TaskRow, task } from '../../verbs.ts';
+import { claim, complete, enqueue, fail, type Run, type TaskRow, task } from '../../verbs.ts';
 import { putQueue } from '../concurrency/concurrency_keys.ts';
 
 export const stages = ['fetch', 'parse', 'index'];
@@ -24,3 +25,8 @@ export async function claimNext(queue: string): Promise<Run> {
 /** Completes one run. `outcome` may have a result and a stage. */
 export const completeRun = (run: Run, outcome: object = {}, on: pg.Client = client) =>
   complete(on, run.lease, [{ id: run.id, ...outcome }]);
+
+export const cancelTask = (id: string) => cancel(client, [id]);
+export const changeTask = (id: string, changes: object) => change(client, [id], changes);
+/** Fails a run whose next attempt is at once. */
+export const retryRun = (run: Run) => fail(client, run.lease, { retry_in_seconds: 0 });

@@ -3,6 +3,8 @@ import { client, databasePerTest } from '../../test_database.ts';
 import { claim, complete, enqueue, leaseOf, refusal, value } from '../../verbs.ts';
 import { putQueue } from '../concurrency/concurrency_keys.ts';
 import {
+  cancelTask,
+  changeTask,
   claimNext,
   completeRun,
   enqueueThroughStages,
@@ -14,36 +16,23 @@ databasePerTest();
 
 beforeEach(slowRetries);
 
-for (const [what, item, pipeline] of [
-  ['no stage of the pipeline', { stage: 'mail' }, true],
-  ['no name', { stage: 7 }, true],
-  ['a list', { stage: ['parse'] }, true],
-  ['a stage of a task without a pipeline', { stage: 'parse' }, false],
-  ['an end of a task without a pipeline', { stage: null }, false],
-] as const) {
-  test(`a completion with a stage that is ${what} is refused, and changes nothing`, async () => {
+test('a stage that is none of the task is refused, and the whole call changes nothing', async () => {
+  const refused = (at: number) => ({ code: 'TK422', detail: `results[${at}].stage` });
+  const other = { pipeline: null, expires_in_seconds: 60 };
+  const stages: [stage: unknown, more?: object][] = [['mail'], [7], [['parse']]];
+  for (const [stage, more] of [...stages, ['parse', other], [null, other]] as typeof stages) {
     const good = await enqueueThroughStages();
-    const bad = pipeline
-      ? await enqueueThroughStages()
-      : ((await enqueue(client, 'fetch', [{ expires_in_seconds: 60 }]))[0] as string);
-    const runs = await claim(client, 'fetch', { limit: 2 });
-    const items = [{ id: good }, { id: bad, ...item }];
-    expect(await refusal(complete(client, leaseOf(runs), items))).toMatchObject({
-      code: 'TK422',
-      detail: 'results[1].stage',
-    });
+    const bad = await enqueueThroughStages(more);
+    const lease = leaseOf(await claim(client, 'fetch', { limit: 2 }));
+    const items = [{ id: good }, { id: bad, stage }];
+    expect(await refusal(complete(client, lease, items))).toMatchObject(refused(1));
     expect(await taskById(good)).toMatchObject({ state: 'running', queue: 'fetch' });
-  });
-}
-
-test('a stage of a plain task is refused', async () => {
-  const [id] = await enqueue(client, 'fetch', [{}]);
-  const run = await claimNext('fetch');
-  expect(await refusal(completeRun(run, { stage: 'parse' }))).toMatchObject({
-    code: 'TK422',
-    detail: 'results[0].stage',
-  });
-  expect(await taskById(id as string)).toMatchObject({ state: 'running' });
+  }
+  const plain = await enqueueThroughStages({ pipeline: null });
+  expect(await refusal(completeRun(await claimNext('fetch'), { stage: 'parse' }))).toMatchObject(
+    refused(0),
+  );
+  expect(await taskById(plain)).toMatchObject({ state: 'running', options: null });
 });
 
 test("a result too large for the next queue is refused; the last stage's result is not checked", async () => {
@@ -51,10 +40,8 @@ test("a result too large for the next queue is refused; the last stage's result 
   const id = await enqueueThroughStages();
   const run = await claimNext('fetch');
   const large = 'x'.repeat(2000);
-  expect(await refusal(completeRun(run, { result: large }))).toMatchObject({
-    code: 'TK422',
-    detail: 'results[0].result',
-  });
+  const refused = { code: 'TK422', detail: 'results[0].result' };
+  expect(await refusal(completeRun(run, { result: large }))).toMatchObject(refused);
   expect(await taskById(id)).toMatchObject({ state: 'running' });
   expect(await completeRun(run, { result: large, stage: null })).toMatchObject({ completed: 1 });
 });
@@ -63,21 +50,13 @@ test("a payload that is passed on, changed or not, is refused where the next que
   await putQueue(client, 'parse', { max_payload_bytes: 1024 });
   const large = 'x'.repeat(2000);
   const small = await enqueueThroughStages();
-  const [id, changed] = [
-    await enqueueThroughStages({ payload: large }),
-    await enqueueThroughStages(),
-  ];
+  const id = await enqueueThroughStages({ payload: large });
+  const changed = await enqueueThroughStages();
   const runs = await claim(client, 'fetch', { limit: 3 });
-  await client.query('select * from tock.change(array[$1::bigint], $2)', [
-    changed,
-    { payload: large },
-  ]);
+  await changeTask(changed, { payload: large });
   for (const bad of [id, changed]) {
-    const items = [{ id: small }, { id: bad }];
-    expect(await refusal(complete(client, leaseOf(runs), items))).toMatchObject({
-      code: 'TK422',
-      detail: 'results[1].result',
-    });
+    const refused = await refusal(complete(client, leaseOf(runs), [{ id: small }, { id: bad }]));
+    expect(refused).toMatchObject({ code: 'TK422', detail: 'results[1].result' });
     expect(await taskById(small)).toMatchObject({ state: 'running', queue: 'fetch' });
   }
   expect(await refusal(complete(client, leaseOf(runs)))).toMatchObject({
@@ -93,12 +72,12 @@ test('a cancelled task may be too large for the next queue, as it is not sent th
   await putQueue(client, 'parse', { max_payload_bytes: 1024 });
   const id = await enqueueThroughStages({ payload: 'x'.repeat(2000) });
   const run = await claimNext('fetch');
-  await client.query('select * from tock.cancel(array[$1::bigint])', [id]);
+  await cancelTask(id);
   expect(await completeRun(run)).toMatchObject({ completed: 1 });
   expect(await taskById(id)).toMatchObject({ state: 'cancelled' });
 });
 
-for (const [what, pipeline, field] of [
+test.each([
   ['not a list', 'fetch', 'pipeline'],
   ['of one stage', ['fetch'], 'pipeline'],
   ['of 21 stages', Array.from({ length: 21 }, (_, n) => `q${n}`), 'pipeline'],
@@ -106,21 +85,15 @@ for (const [what, pipeline, field] of [
   ['with a number', ['fetch', 1], 'pipeline[1]'],
   ['with a stage twice', ['fetch', 'parse', 'fetch'], 'pipeline[2]'],
   ['of other queues', ['parse', 'index'], 'pipeline'],
-] as const) {
-  test(`a pipeline that is ${what} is refused`, async () => {
-    const enqueueWith = (more = {}) => enqueue(client, 'fetch', [{}, { pipeline, ...more }]);
-    const refused = { code: 'TK422', detail: `tasks[1].${field}` };
-    expect(await refusal(enqueueWith())).toMatchObject(refused);
-    expect(await refusal(enqueueWith({ unique_key: 'k' }))).toMatchObject(refused);
-    expect(await value(client, 'select count(*)::integer from tock.runs')).toBe(0);
-  });
-}
+])('a pipeline that is %s is refused', async (_, pipeline, field) => {
+  for (const more of [{}, { unique_key: 'k' }]) {
+    const refused = await refusal(enqueue(client, 'fetch', [{}, { pipeline, ...more }]));
+    expect(refused).toMatchObject({ code: 'TK422', detail: `tasks[1].${field}` });
+  }
+  expect(await value(client, 'select count(*)::integer from tock.runs')).toBe(0);
+});
 
 test('a pipeline is refused with on_conflict rerun, whose concurrency key belongs to one queue', async () => {
-  expect(
-    await refusal(enqueueThroughStages({ unique_key: 'k', on_conflict: 'rerun' })),
-  ).toMatchObject({
-    code: 'TK422',
-    detail: 'tasks[0].pipeline',
-  });
+  const rerun = enqueueThroughStages({ unique_key: 'k', on_conflict: 'rerun' });
+  expect(await refusal(rerun)).toMatchObject({ code: 'TK422', detail: 'tasks[0].pipeline' });
 });

@@ -8,12 +8,24 @@ import {
   startNextSegment,
 } from '../../kernel/segment/segments.ts';
 import { client, databasePerTest } from '../../test_database.ts';
-import { complete, enqueue, expire, fail, leaseOf, reap, rows, value } from '../../verbs.ts';
+import {
+  complete,
+  enqueue,
+  expire,
+  fail,
+  leaseOf,
+  numberedTasks,
+  reap,
+  rows,
+  value,
+} from '../../verbs.ts';
+import { listAll, redrive, rerun } from '../bulk_changes/bulk_changes.ts';
 import { promoteAndClaim, putQueue } from '../concurrency/concurrency_keys.ts';
 import {
   claimNext,
   completeRun,
   enqueueThroughStages,
+  retryRun,
   slowRetries,
   stages,
   taskById,
@@ -23,20 +35,9 @@ databasePerTest();
 
 beforeEach(slowRetries);
 
-test('a pipeline of null is no pipeline', async () => {
-  const id = await enqueueThroughStages({ pipeline: null });
-  await complete(client, (await claimNext('fetch')).lease);
-  expect(await taskById(id)).toMatchObject({ state: 'done', options: null });
-});
-
-test('each stage has its policy: attempts, backoff, lost runs, time limit, lease', async () => {
+test('each stage has its policy: attempts, backoff, lost runs, time limit', async () => {
   await putQueue(client, 'fetch', { max_attempts: 2, backoff_base_seconds: 0 });
-  await putQueue(client, 'parse', {
-    max_attempts: 3,
-    timeout_seconds: 77,
-    lease_seconds: 50,
-    max_lost: 1,
-  });
+  await putQueue(client, 'parse', { max_attempts: 3, timeout_seconds: 77, max_lost: 1 });
   const id = await enqueueThroughStages();
   await fail(client, (await claimNext('fetch')).lease);
   const second = await claimNext('fetch');
@@ -44,14 +45,11 @@ test('each stage has its policy: attempts, backoff, lost runs, time limit, lease
   await completeRun(second);
   const parse = await claimNext('parse');
   expect(parse).toMatchObject({ attempt: 1, max_attempts: 3 });
-  const [lease] = await rows<{ limit: number }>(
-    client,
-    'select extract(epoch from timeout_at - claimed_at)::float8 as limit from tock.leases where token = $1',
-    [parse.lease],
-  );
-  expect(lease?.limit).toBeCloseTo(77, 0);
-  await fail(client, parse.lease, { retry_in_seconds: 0 });
-  await fail(client, (await claimNext('parse')).lease, { retry_in_seconds: 0 });
+  const limit =
+    'select extract(epoch from timeout_at - claimed_at)::float8 from tock.leases where token = $1';
+  expect(await value(client, limit, [parse.lease])).toBeCloseTo(77, 0);
+  await retryRun(parse);
+  await retryRun(await claimNext('parse'));
   const third = await claimNext('parse');
   expect(third).toMatchObject({ attempt: 3, payload: 'begun' });
   await expire(client, third.lease);
@@ -64,11 +62,8 @@ test("a task's own attempts, time limit and expiry hold in every stage", async (
   const expires_at = '2099-01-01T00:00:00+00:00';
   const id = await enqueueThroughStages({ max_attempts: 2, timeout_seconds: 11, expires_at });
   await completeRun(await claimNext('fetch'));
-  expect((await taskById(id)).options).toEqual({
-    pipeline: stages,
-    timeout_seconds: 11,
-    expires_at,
-  });
+  const own = { pipeline: stages, timeout_seconds: 11, expires_at };
+  expect((await taskById(id)).options).toEqual(own);
   expect(await claimNext('parse')).toMatchObject({ max_attempts: 2 });
 });
 
@@ -90,14 +85,10 @@ test('a task that is dead in a stage is rerun from there', async () => {
   await completeRun(await claimNext('fetch'), { result: 'fetched' });
   await fail(client, (await claimNext('parse')).lease, { fatal: true });
   expect(await taskById(id)).toMatchObject({ state: 'dead', queue: 'parse', payload: 'fetched' });
-  const again = await value<string>(client, 'select rerun_id from tock.rerun(array[$1::bigint])', [
-    id,
-  ]);
-  expect(await claimNext('parse')).toMatchObject({ id: again, payload: 'fetched', attempt: 1 });
-  const [redriven] = await value<string[]>(
-    client,
-    "select ids from tock.redrive('parse', p_again => true)",
-  );
+  const [again] = await rerun(client, [id]);
+  const first = { id: again?.rerun_id, payload: 'fetched', attempt: 1 };
+  expect(await claimNext('parse')).toMatchObject(first);
+  const [redriven] = (await redrive(client, 'parse', { again: true })).ids;
   const run = await claimNext('parse');
   expect(run).toMatchObject({ id: redriven, payload: 'fetched' });
   await completeRun(run, { result: 'parsed' });
@@ -107,32 +98,15 @@ test('a task that is dead in a stage is rerun from there', async () => {
 test('a task redriven to another queue continues only if that is one of its stages', async () => {
   const id = await enqueueThroughStages();
   await fail(client, (await claimNext('fetch')).lease, { fatal: true });
-  const redrive = (queue: string) =>
-    value<string[]>(
-      client,
-      "select ids from tock.redrive('fetch', p_to_queue => $1, p_again => true)",
-      [queue],
-    );
-  const [aside] = await redrive('aside');
+  const redriven = async (to_queue: string) =>
+    (await redrive(client, 'fetch', { to_queue, again: true })).ids;
+  const [aside] = await redriven('aside');
   await complete(client, (await claimNext('aside')).lease);
   expect(await taskById(aside as string)).toMatchObject({ state: 'done', options: null });
-  const [later] = await redrive('parse');
+  const [later] = await redriven('parse');
   await complete(client, (await claimNext('parse')).lease);
   expect(await taskById(later as string)).toMatchObject({ state: 'ready', queue: 'index' });
   expect(await taskById(id)).toMatchObject({ state: 'dead' });
-});
-
-test('a task with a pipeline is not moved to another queue', async () => {
-  const id = await enqueueThroughStages();
-  const waits = await enqueueThroughStages({ delay_seconds: 100 });
-  expect(
-    await rows(
-      client,
-      "select id, changed from tock.move(array[$1, $2]::bigint[], 'index') order by id",
-      [id, waits],
-    ),
-  ).toEqual([id, waits].sort().map((taskId) => ({ id: taskId, changed: false })));
-  expect(await taskById(id)).toMatchObject({ queue: 'fetch' });
 });
 
 test('a queue without keep_results passes its result on and does not store it', async () => {
@@ -154,11 +128,8 @@ test('a large result of a stage is truncated in the list of runs', async () => {
 
 test('a task waits at its concurrency key in each stage, by that queue’s settings', async () => {
   await putQueue(client, 'parse', { concurrency_limit: 2 });
-  const ids = await enqueue(
-    client,
-    'fetch',
-    [0, 1, 2].map((payload) => ({ payload, concurrency_key: 'user 7', pipeline: stages })),
-  );
+  const tasks = numberedTasks(3, 0, { concurrency_key: 'user 7', pipeline: stages });
+  const ids = await enqueue(client, 'fetch', tasks);
   const taken = async (queue: string) =>
     (await promoteAndClaim(client, queue)).map((run) => run.id);
   for (const id of ids) {
@@ -167,11 +138,8 @@ test('a task waits at its concurrency key in each stage, by that queue’s setti
     await complete(client, leaseOf(runs));
   }
   expect(await taken('parse')).toEqual(ids.slice(0, 2));
-  expect(await taskById(ids[2] as string)).toMatchObject({
-    state: 'waiting',
-    queue: 'parse',
-    result: null,
-  });
+  const waits = { state: 'waiting', queue: 'parse', result: null };
+  expect(await taskById(ids[2] as string)).toMatchObject(waits);
   await expectInvariants(client);
 });
 
@@ -194,9 +162,7 @@ test('a task that advanced is listed in its queue, and each stage counts its own
   const id = await enqueueThroughStages();
   await completeRun(await claimNext('fetch'));
   const listed = async (queue: string) =>
-    value(client, 'select tasks from tock.tasks($1)', [JSON.stringify({ queue })]).then((tasks) =>
-      (tasks as { id: string; state: string }[]).map((row) => [row.id, row.state]),
-    );
+    (await listAll(client, { queue })).map((row) => [row.id, row.state]);
   expect([await listed('fetch'), await listed('parse')]).toEqual([[], [[id, 'ready']]]);
   await completeRun(await claimNext('parse'), { stage: null });
   expect([await listed('fetch'), await listed('parse')]).toEqual([[], [[id, 'done']]]);
@@ -206,14 +172,4 @@ test('a task that advanced is listed in its queue, and each stage counts its own
       'select sum(done)::integer as done, sum(failed)::integer as failed from tock.series($1)';
     expect(await rows(client, counted, [queue])).toEqual([{ done: 1, failed: 0 }]);
   }
-});
-
-test('erase deletes the payload of a task and the results of all its stages', async () => {
-  const id = await enqueueThroughStages({ payload: 'secret 1' });
-  await completeRun(await claimNext('fetch'), { result: 'secret 2' });
-  await completeRun(await claimNext('parse'), { result: 'secret 3', stage: null });
-  expect(await value(client, 'select tock.erase($1)', [id])).toBe(2);
-  const left = `select count(*)::integer from (select r.payload::text from tock.runs r union all select e.result::text from tock.results e) x
-    where x.payload like '%secret%'`;
-  expect(await value(client, left)).toBe(0);
 });

@@ -2,29 +2,20 @@ import { expect, test } from 'vitest';
 import {
   asVerb,
   badScans,
+  pages,
   plannerStatistics,
   sessionWithPlans,
   stopAutovacuum,
 } from '../../plans.ts';
 import { client, databasePerFile, db } from '../../test_database.ts';
-import { value } from '../../verbs.ts';
 
 databasePerFile();
 
-type Plan = { 'Shared Hit Blocks': number; 'Shared Read Blocks': number };
-
-/** The pages that a call reads: the least of three calls, because a session may have to read the catalog again. */
-async function pages(call: (n: number) => string): Promise<number> {
-  const counts: number[] = [];
-  for (let n = 0; n < 3; n++) {
-    const [{ Plan: plan }] = await value<[{ Plan: Plan }]>(
-      client,
-      `explain (analyze, buffers, timing off, format json) select ${call(n)}`,
-    );
-    counts.push(plan['Shared Hit Blocks'] + plan['Shared Read Blocks']);
-  }
-  return Math.min(...counts);
-}
+/** The least number of pages that one of three calls reads. */
+const fewest = async (call: (n: number) => string) =>
+  Math.min(
+    ...[await pages(client, call(0)), await pages(client, call(1)), await pages(client, call(2))],
+  );
 
 const range = (from: number, to: number, what: string) =>
   client.query(`do $$ begin for n in ${from} .. ${to} loop perform ${what}; end loop; end $$`);
@@ -46,8 +37,8 @@ test('beside an open transaction the last of 10,000 elections reads as much as t
       "tock.assign_task('p', 't' || n), tock.unassign_task('p', 't' || n)",
     );
     await range(from + 1, from + 1000, "tock.take_task('p', 'x' || n)");
-    assigning.push(await pages((n) => `tock.assign_task('p', 'a${part}-${n}')`));
-    taking.push(await pages((n) => `tock.take_task('p', 'y${part}-${n}')`));
+    assigning.push(await fewest((n) => `tock.assign_task('p', 'a${part}-${n}')`));
+    taking.push(await fewest((n) => `tock.take_task('p', 'y${part}-${n}')`));
   }
   await holder.query('rollback');
   // The very first calls read less, because the wait lists have no cursors yet.

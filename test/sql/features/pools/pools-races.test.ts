@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { expect, test } from 'vitest';
+import { begin } from '../../kernel/sessions.ts';
 import { seededRandom } from '../../load.ts';
 import { client, databasePerFile, db } from '../../test_database.ts';
 import { pidOf, value, waitUntilBlocked } from '../../verbs.ts';
@@ -8,8 +9,10 @@ import {
   assignAll,
   assignTask,
   expireWorker,
+  fill,
   joinPool,
   leavePool,
+  names,
   poolState,
   reapPools,
   takeTask,
@@ -21,18 +24,11 @@ databasePerFile();
 const connections = (count: number) =>
   Promise.all(Array.from({ length: count }, () => db.connect()));
 
-/** Lets workers w0, w1, … join. */
-const fill = (pool: string, count: number) =>
-  client.query(
-    "select tock.join_pool($1, 'w' || n, 600) from generate_series(0, $2::int - 1) n order by n",
-    [pool, count],
-  );
-
 const countMembers = (pool: string) =>
   value<number>(client, 'select count(*)::int from tock.pool_members where pool = $1', [pool]);
 
 test('sixteen sessions assign, unassign, send heartbeats and leave: no worker has two tasks, no task two workers', async () => {
-  await fill('load', 60);
+  await fill(client, 'load', 60);
   const workers = new Map<string, string>();
   const tasks = new Map<string, string>();
   let assigned = 0;
@@ -68,11 +64,7 @@ test('sixteen sessions assign, unassign, send heartbeats and leave: no worker ha
 });
 
 test('800 new workers that take concurrently from 300 tasks get each task once', async () => {
-  await addTasks(
-    client,
-    'come',
-    Array.from({ length: 300 }, (_, n) => `t${n}`),
-  );
+  await addTasks(client, 'come', names('t', 300));
   let next = 0;
   const taken: [string, string][] = [];
   let empty = 0;
@@ -94,39 +86,33 @@ test('800 new workers that take concurrently from 300 tasks get each task once',
 });
 
 test('sixteen concurrent calls of one worker take one task', async () => {
-  await addTasks(
-    client,
-    'same',
-    Array.from({ length: 20 }, (_, n) => `t${n}`),
-  );
+  await addTasks(client, 'same', names('t', 20));
   const all = await connections(16);
   for (let round = 0; round < 10; round++) {
     const answers = await Promise.all(all.map((on) => takeTask(on, 'same', 'me')));
     expect(answers.filter(({ state }) => state === 'taken')).toHaveLength(1);
-    expect(new Set(answers.map(({ task, fencing_token }) => `${task} ${fencing_token}`)).size).toBe(
-      1,
-    );
+    const tasks = new Set(answers.map(({ task, fencing_token }) => `${task} ${fencing_token}`));
+    expect(tasks.size).toBe(1);
     await unassignTask(client, 'same', answers[0]?.task as string);
   }
   expect(await countMembers('same')).toBe(10);
 });
 
 test('sixteen concurrent assigns of one task elect one worker, and the others stay free', async () => {
-  await fill('elect', 20);
+  await fill(client, 'elect', 20);
   const all = await connections(16);
   for (let round = 0; round < 10; round++) {
     const answers = await Promise.all(all.map((on) => assignTask(on, 'elect', `t${round}`)));
     expect(answers.filter(({ state }) => state === 'assigned')).toHaveLength(1);
-    expect(
-      new Set(answers.map(({ worker, fencing_token }) => `${worker} ${fencing_token}`)).size,
-    ).toBe(1);
+    const elected = new Set(answers.map((one) => `${one.worker} ${one.fencing_token}`));
+    expect(elected.size).toBe(1);
   }
   const free = (await poolState(client, 'elect')).filter(([, , state]) => state === 'free');
   expect(free).toHaveLength(10);
 });
 
 test('sixteen concurrent assigns of the same tasks give each task one worker', async () => {
-  await fill('lists', 260);
+  await fill(client, 'lists', 260);
   const tasks = Array.from({ length: 200 }, (_, n) => `t${(n * 37) % 200}`);
   const all = await connections(16);
   const lists = await Promise.all(
@@ -161,68 +147,50 @@ test('concurrent assigns of named pairs: only the first for both its task and it
 });
 
 test('an assign in an open transaction blocks only calls for the same task', async () => {
-  await fill('open', 3);
+  await fill(client, 'open', 3);
   const [open, other] = (await connections(2)) as [pg.Client, pg.Client];
   await open.query('begin');
-  expect(await assignTask(open, 'open', 't1')).toMatchObject({ state: 'assigned', worker: 'w0' });
+  expect(await assignTask(open, 'open', 't1')).toMatchObject({ state: 'assigned', worker: 'w1' });
   const first = await assignTask(client, 'open', 't2');
-  expect(first).toMatchObject({ state: 'assigned', worker: 'w1' });
+  expect(first).toMatchObject({ state: 'assigned', worker: 'w2' });
   // The uncommitted assignment neither changes the worker's row nor shows in its answers.
-  expect(await joinPool(client, 'open', 'w0')).toMatchObject({ state: 'free', task: null });
-  expect(await takeTask(client, 'open', 'w0')).toMatchObject({ state: 'busy', task: null });
+  expect(await joinPool(client, 'open', 'w1')).toMatchObject({ state: 'free', task: null });
+  expect(await takeTask(client, 'open', 'w1')).toMatchObject({ state: 'busy', task: null });
   const pid = await pidOf(other);
   const same = assignTask(other, 'open', 't1');
   await waitUntilBlocked(client, pid);
   await open.query('commit');
-  expect(await same).toMatchObject({ state: 'held', worker: 'w0' });
-  // The other session had locked w2 as a candidate. That worker is still free.
-  expect(await assignTask(client, 'open', 't3')).toMatchObject({ state: 'assigned', worker: 'w2' });
-});
-
-test('a worker whose assignment is rolled back is free again, at its old place in the wait list', async () => {
-  await fill('vain', 3);
-  const [open, other] = (await connections(2)) as [pg.Client, pg.Client];
-  const pid = await pidOf(other);
-  await open.query('begin');
-  expect(await assignAll(open, 'vain', ['t'])).toMatchObject([{ state: 'assigned' }]);
-  const same = assignTask(other, 'vain', 't');
-  await waitUntilBlocked(client, pid);
-  await open.query('commit');
-  expect(await same).toMatchObject({ state: 'held', worker: 'w0' });
-  expect(await assignTask(client, 'vain', 'u')).toMatchObject({ state: 'assigned', worker: 'w1' });
+  expect(await same).toMatchObject({ state: 'held', worker: 'w1' });
+  // The other session had locked w3 as a candidate. That worker is still free.
+  expect(await assignTask(client, 'open', 't3')).toMatchObject({ state: 'assigned', worker: 'w3' });
 });
 
 test('an assignment that is rolled back or killed leaves its worker and task free', async () => {
-  await fill('undone', 1);
+  await fill(client, 'undone', 1);
   await addTasks(client, 'undone', ['o']);
-  const open = await db.connect();
-  await open.query('begin');
-  expect(await assignTask(open, 'undone', 't')).toMatchObject({ state: 'assigned', worker: 'w0' });
+  const open = await begin();
+  expect(await assignTask(open, 'undone', 't')).toMatchObject({ state: 'assigned', worker: 'w1' });
   expect(await assignTask(client, 'undone', 't2')).toMatchObject({ state: 'none' });
   await open.query('rollback');
-  expect(await assignTask(client, 'undone', 't2')).toMatchObject({ worker: 'w0' });
+  expect(await assignTask(client, 'undone', 't2')).toMatchObject({ worker: 'w1' });
   await unassignTask(client, 'undone', 't2');
 
   const killed = await db.connect();
   const pid = await pidOf(killed);
   await killed.query('begin');
   expect(await takeTask(killed, 'undone', 'x')).toMatchObject({ state: 'taken', task: 'o' });
-  expect(await assignTask(killed, 'undone', 't3')).toMatchObject({ worker: 'w0' });
+  expect(await assignTask(killed, 'undone', 't3')).toMatchObject({ worker: 'w1' });
   expect(await takeTask(client, 'undone', 'y')).toMatchObject({ state: 'empty' });
   await client.query('select pg_terminate_backend($1, 5000)', [pid]);
   expect(await takeTask(client, 'undone', 'y')).toMatchObject({ state: 'taken', task: 'o' });
-  expect(await assignTask(client, 'undone', 't3')).toMatchObject({
-    state: 'assigned',
-    worker: 'w0',
-  });
+  expect(await assignTask(client, 'undone', 't3')).toMatchObject({ worker: 'w1' });
 });
 
 test('workers and tasks of a long transaction are found below the cursor of their wait list', async () => {
-  const open = await db.connect();
-  await open.query('begin');
+  const open = await begin();
   await joinPool(open, 'late', 'late', { seconds: 600 });
   await addTasks(open, 'late', ['late']);
-  await fill('late', 5);
+  await fill(client, 'late', 5);
   await client.query(`
     do $$ begin
       for n in 1 .. 400 loop
@@ -235,7 +203,7 @@ test('workers and tasks of a long transaction are found below the cursor of thei
   expect(await value(client, `select ${starts}`)).toBe(true);
   await open.query('commit');
   for (let n = 0; n < 5; n++) {
-    expect(await assignTask(client, 'late', `u${n}`)).toMatchObject({ worker: `w${n}` });
+    expect(await assignTask(client, 'late', `u${n}`)).toMatchObject({ worker: `w${n + 1}` });
   }
   expect(await assignTask(client, 'late', 'last')).toMatchObject({ worker: 'late' });
   expect(await takeTask(client, 'late', 'y')).toMatchObject({ state: 'taken', task: 'late' });
@@ -259,7 +227,7 @@ test('a heartbeat during a reap either keeps the assignment or answers lost', as
 });
 
 test('a call with an old snapshot gets 40001', async () => {
-  await fill('old', 2);
+  await fill(client, 'old', 2);
   const old = await db.connect();
   await old.query('begin isolation level repeatable read; select 1');
   await assignTask(client, 'old', 't');
@@ -270,23 +238,8 @@ test('a call with an old snapshot gets 40001', async () => {
 test('a joined worker takes the next task when an open transaction has taken the first', async () => {
   await addTasks(client, 'past', ['o1', 'o2']);
   await joinPool(client, 'past', 'w');
-  const open = await db.connect();
-  await open.query('begin');
+  const open = await begin();
   expect(await takeTask(open, 'past', 'x')).toMatchObject({ task: 'o1' });
   expect(await takeTask(client, 'past', 'w')).toMatchObject({ state: 'taken', task: 'o2' });
   await open.query('rollback');
-});
-
-test('a worker is free again after a task that was added during its assign', async () => {
-  const [open, other] = (await connections(2)) as [pg.Client, pg.Client];
-  const pid = await pidOf(other);
-  await joinPool(client, 'stays', 'w');
-  await open.query('begin');
-  await addTasks(open, 'stays', ['t']);
-  const assigned = assignTask(other, 'stays', 't', { worker: 'w' });
-  await waitUntilBlocked(client, pid);
-  await open.query('commit');
-  expect(await assigned).toMatchObject({ state: 'assigned', worker: 'w' });
-  await unassignTask(client, 'stays', 't');
-  expect(await poolState(client, 'stays')).toEqual([['w', null, 'free']]);
 });

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { rows, value } from '../../verbs.ts';
+import { row, rows, value } from '../../verbs.ts';
 
 type Client = Pick<pg.ClientBase, 'query'>;
 
@@ -11,17 +11,13 @@ export type PoolAnswer = {
   leased_until: Date | null;
 };
 
-async function fetchAnswer(client: Client, sql: string, values: unknown[]): Promise<PoolAnswer> {
-  return (await rows<PoolAnswer>(client, sql, values))[0] as PoolAnswer;
-}
-
 export const joinPool = (
   client: Client,
   pool: string,
   worker: string,
   { seconds = 60, fencing_token = null }: { seconds?: number; fencing_token?: string | null } = {},
 ) =>
-  fetchAnswer(
+  row<PoolAnswer>(
     client,
     `select * from tock.join_pool(p_pool => $1, p_worker => $2, p_lease_seconds => $3, p_fencing_token => $4)`,
     [pool, worker, seconds, fencing_token],
@@ -37,7 +33,7 @@ export const assignTask = (
     wait = false,
   }: { worker?: string | null; seconds?: number | null; wait?: boolean } = {},
 ) =>
-  fetchAnswer(
+  row<PoolAnswer>(
     client,
     `select * from tock.assign_task(p_pool => $1, p_task => $2, p_worker => $3, p_lease_seconds => $4, p_wait => $5)`,
     [pool, task, worker, seconds, wait],
@@ -49,7 +45,7 @@ export const takeTask = (
   worker: string,
   seconds: number | null = null,
 ) =>
-  fetchAnswer(
+  row<PoolAnswer>(
     client,
     'select * from tock.take_task(p_pool => $1, p_worker => $2, p_lease_seconds => $3)',
     [pool, worker, seconds],
@@ -103,3 +99,14 @@ export const assignAll = (client: Client, pool: string, tasks: unknown) =>
     pool,
     tasks,
   ]);
+
+/** The names t1, t2, … for a prefix t. */
+export const names = (prefix: string, count: number) =>
+  Array.from({ length: count }, (_, n) => `${prefix}${n + 1}`);
+
+/** Lets workers w1, w2, … join. */
+export const fill = (client: Client, pool: string, count: number) =>
+  client.query(
+    "select tock.join_pool($1, 'w' || n, 600) from generate_series(1, $2::int) n order by n",
+    [pool, count],
+  );

@@ -1,19 +1,11 @@
 import type pg from 'pg';
 import { expect, test } from 'vitest';
+import { begin } from '../../kernel/sessions.ts';
 import { client, databasePerFile, db } from '../../test_database.ts';
 import { rows, value } from '../../verbs.ts';
-import { addTasks, assignAll, assignTask, poolState, takeTask } from './pools.ts';
+import { addTasks, assignAll, assignTask, fill, names, poolState, takeTask } from './pools.ts';
 
 databasePerFile();
-
-const names = (prefix: string, count: number) =>
-  Array.from({ length: count }, (_, n) => `${prefix}${n + 1}`);
-
-const fill = (pool: string, count: number) =>
-  client.query(
-    "select tock.join_pool($1, 'w' || n, 600) from generate_series(1, $2::int) n order by n",
-    [pool, count],
-  );
 
 const two = async () => (await Promise.all([db.connect(), db.connect()])) as [pg.Client, pg.Client];
 
@@ -31,7 +23,7 @@ test('two sessions add the same tasks in different orders, and the first order h
 
 test('assign_tasks answers busy for a task that an open transaction assigns, without waiting', async () => {
   const [open, list] = await two();
-  await fill('listed', 10);
+  await fill(client, 'listed', 10);
   await addTasks(client, 'listed', names('m', 40));
   await open.query('begin');
   await assignTask(open, 'listed', 't1');
@@ -50,7 +42,7 @@ test('assign_tasks answers busy for a task that an open transaction assigns, wit
 
 test('assign_tasks answers busy for tasks that an open transaction adds or assigns in a list', async () => {
   const [open, list] = await two();
-  await fill('offered', 20);
+  await fill(client, 'offered', 20);
   await open.query('begin');
   await addTasks(open, 'offered', ['o3']);
   await assignAll(open, 'offered', ['o5']);
@@ -66,7 +58,7 @@ test('assign_tasks answers busy for tasks that an open transaction adds or assig
 
 test('two assign_tasks calls do not deadlock over tasks that are waiting for one and new to the other', async () => {
   await addTasks(client, 'inverse', ['a', 'm', 'z']);
-  await fill('inverse', 10);
+  await fill(client, 'inverse', 10);
   const [holder, other] = await two();
   await holder.query('begin');
   await assignAll(holder, 'inverse', ['a', 'm']);
@@ -82,9 +74,8 @@ test('two assign_tasks calls do not deadlock over tasks that are waiting for one
 
 test('assign_tasks of many waiting tasks holds few locks', async () => {
   await addTasks(client, 'many', names('t', 3000));
-  await fill('many', 2000);
-  const open = await db.connect();
-  await open.query('begin');
+  await fill(client, 'many', 2000);
+  const open = await begin();
   const answers = await assignAll(open, 'many', [...names('t', 3000), ...names('new', 1000)]);
   expect(answers.filter(({ state }) => state === 'assigned')).toHaveLength(2000);
   const locks = 'select count(*)::int from pg_locks where pid = $1';

@@ -1,27 +1,21 @@
+import type pg from 'pg';
 import { expect, test } from 'vitest';
-import { client, databasePerFile, db } from '../../test_database.ts';
-import { pidOf, rows, value, waitUntilBlocked } from '../../verbs.ts';
+import { begin, overlapping } from '../../kernel/sessions.ts';
+import { client, databasePerFile } from '../../test_database.ts';
+import { rows, value } from '../../verbs.ts';
 import {
   addTasks,
   assignAll,
   assignTask,
   expireWorker,
+  fill,
   joinPool,
+  names,
   reapPools,
   takeTask,
 } from './pools.ts';
 
 databasePerFile();
-
-const names = (prefix: string, count: number) =>
-  Array.from({ length: count }, (_, n) => `${prefix}${n + 1}`);
-
-/** Lets workers w1, w2, … join. */
-const fill = (pool: string, count: number) =>
-  client.query(
-    "select tock.join_pool($1, 'w' || n, 600) from generate_series(1, $2::int) n order by n",
-    [pool, count],
-  );
 
 /** Moves the cursor of a wait list above all its present members. */
 const goneOn = (pool: string, line: string) =>
@@ -36,7 +30,7 @@ const start = (pool: string, line: string) =>
 
 test('assigning named tasks and workers keeps the order of the others in the wait lists', async () => {
   await addTasks(client, 'named', names('t', 600));
-  await fill('named', 600);
+  await fill(client, 'named', 600);
   await client.query(
     "select tock.assign_task('named', 't' || n, 'w' || n) from generate_series(2, 400) n",
   );
@@ -45,7 +39,7 @@ test('assigning named tasks and workers keeps the order of the others in the wai
 });
 
 test('assign_tasks finds all free workers, above and below the cursor of the wait list', async () => {
-  await fill('partly', 20);
+  await fill(client, 'partly', 20);
   await goneOn('partly', 'free');
   await client.query("select tock.join_pool('partly', 'x' || n) from generate_series(1, 10) n");
   const answers = await assignAll(client, 'partly', names('t', 31));
@@ -54,7 +48,7 @@ test('assign_tasks finds all free workers, above and below the cursor of the wai
 });
 
 test('members below the cursor of a wait list are found, in their order', async () => {
-  await fill('below', 30);
+  await fill(client, 'below', 30);
   await addTasks(client, 'below', names('t', 30));
   for (const line of ['free', 'waiting']) await goneOn('below', line);
   for (let n = 1; n <= 30; n++) {
@@ -66,11 +60,10 @@ test('members below the cursor of a wait list are found, in their order', async 
 });
 
 test('an open transaction that takes or assigns below the cursor does not block the other members there', async () => {
-  await fill('hold', 5);
+  await fill(client, 'hold', 5);
   await addTasks(client, 'hold', names('t', 5));
   for (const line of ['free', 'waiting']) await goneOn('hold', line);
-  const open = await db.connect();
-  await open.query('begin');
+  const open = await begin();
   expect(await takeTask(open, 'hold', 'a')).toMatchObject({ task: 't1' });
   expect(await assignTask(open, 'hold', 'u1')).toMatchObject({ worker: 'w1' });
   for (const n of [2, 3, 4, 5]) {
@@ -83,12 +76,11 @@ test('an open transaction that takes or assigns below the cursor does not block 
 });
 
 test('the maintenance job moves the cursor of a wait list back to the first member, without locking members', async () => {
-  await fill('behind', 3);
+  await fill(client, 'behind', 3);
   const before = await start('behind', 'free');
   await goneOn('behind', 'free');
   await joinPool(client, 'behind', 'new');
-  const open = await db.connect();
-  await open.query('begin');
+  const open = await begin();
   await reapPools(open);
   const locked = await rows(
     client,
@@ -112,7 +104,7 @@ test.each([
   ['gone', (pool: string) => assignTask(client, pool, 't')],
   ['gone2', async (pool: string) => (await assignAll(client, pool, ['t']))[0]],
 ])('a free worker is found behind 1,100 expired ones (%s)', async (pool, call) => {
-  await fill(pool, 1100);
+  await fill(client, pool, 1100);
   await client.query(
     "update tock.pool_members set leased_until = now() - interval '1 second' where pool = $1",
     [pool],
@@ -121,28 +113,12 @@ test.each([
   expect(await call(pool)).toMatchObject({ state: 'assigned', worker: 'alive' });
 });
 
-test('a heartbeat in time moves the next check by the maintenance job', async () => {
-  await joinPool(client, 'looked', 'w', { seconds: 60 });
-  await client.query(
-    "update tock.pool_members set check_at = now() + interval '10 seconds' where pool = 'looked'",
-  );
-  await joinPool(client, 'looked', 'w', { seconds: 60 });
-  const ahead =
-    "select check_at > now() + interval '50 seconds' from tock.pool_members where pool = 'looked'";
-  expect(await value(client, ahead)).toBe(true);
-});
-
 test('a worker that joins while it is reaped is free afterwards', async () => {
   await joinPool(client, 'told', 'w');
   await expireWorker(client, 'told', 'w');
-  const [open, other] = await Promise.all([db.connect(), db.connect()]);
-  const pid = await pidOf(other);
-  await open.query('begin');
-  await reapPools(open);
-  const joined = joinPool(other, 'told', 'w', { seconds: 600 });
-  await waitUntilBlocked(client, pid);
-  await open.query('commit');
-  expect(Number((await joined).leased_until)).toBeGreaterThan(Date.now());
+  const join = (on: pg.Client) => joinPool(on, 'told', 'w', { seconds: 600 });
+  const [, joined] = await overlapping(reapPools, join);
+  expect(Number(joined.leased_until)).toBeGreaterThan(Date.now());
   expect(await assignTask(client, 'told', 't')).toMatchObject({ state: 'assigned', worker: 'w' });
 });
 
@@ -160,7 +136,7 @@ test('wait list cursors of empty pools are deleted, and those of other pools sta
 });
 
 test('a page of a pool is full, though it starts with expired workers', async () => {
-  await fill('pages', 30);
+  await fill(client, 'pages', 30);
   await client.query(
     "update tock.pool_members set leased_until = now() - interval '1 second' where pool = 'pages' and worker < 'w2'",
   );

@@ -1,5 +1,7 @@
+import type pg from 'pg';
 import { expect, test } from 'vitest';
-import { client, databasePerTest, db } from '../../test_database.ts';
+import { begin, overlapping } from '../../kernel/sessions.ts';
+import { client, databasePerTest } from '../../test_database.ts';
 import {
   claim,
   enqueue,
@@ -7,12 +9,10 @@ import {
   fail,
   leaseOf,
   numberedTasks,
-  pidOf,
   reap,
   refusal,
   rows,
   value,
-  waitUntilBlocked,
 } from '../../verbs.ts';
 
 databasePerTest();
@@ -22,35 +22,23 @@ const put = (queue: string, policy: object) =>
   value(client, 'select (tock.put_queue($1, $2)).name', [queue, JSON.stringify(policy)]);
 const watch = (queue: string, more: object = {}) => put(queue, { dead_webhook: { url }, ...more });
 
+type Errors = { error: string | null; deaths: number }[];
+type Told = { queue: string; deaths: number; errors: Errors; ids: string[] };
 type Message = { id: string; push_url: string; payload: { type: string; data: Told } };
-type Told = {
-  queue: string;
-  deaths: number;
-  first_died_at: string;
-  last_died_at: string;
-  errors: { error: string | null; deaths: number }[];
-  ids: string[];
-};
 
 /** The messages in the webhook queue, after the maintenance job has run. */
 async function sentMessages(): Promise<Message[]> {
   await value(client, "select tock.run_maintenance('send_dead_task_events')");
-  const [maintenance_job] = await rows(
-    client,
-    "select last_error from tock.maintenance_jobs where name = 'send_dead_task_events'",
-  );
-  expect(maintenance_job?.last_error).toBeNull();
+  const error = "select last_error from tock.maintenance_jobs where name = 'send_dead_task_events'";
+  expect(await value(client, error)).toBeNull();
   const all = await claim(client, 'tock-webhooks', { limit: 50 });
   if (all.length === 0) return [];
-  const urls = await value<Record<string, { push_url: string }>>(
-    client,
-    'select tock.lease_headers(p_lease => $1)',
-    [leaseOf(all)],
-  );
-  return all.map(({ id, run_id, payload }) => {
-    return { id, push_url: urls[run_id]?.push_url, payload } as Message;
-  });
+  type Headers = Record<string, { push_url: string }>;
+  const headers = 'select tock.lease_headers(p_lease => $1)';
+  const urls = await value<Headers>(client, headers, [leaseOf(all)]);
+  return all.map((run) => ({ ...run, push_url: urls[run.run_id]?.push_url })) as Message[];
 }
+const events = () => value(client, 'select count(*)::int from tock.dead_task_events');
 const data = async () => (await sentMessages()).map(({ payload }) => payload.data);
 /** Lets the next message of each queue be sent. */
 const aMinuteLater = () =>
@@ -81,20 +69,18 @@ test('a webhook gets every kind of dead task event, and no other event', async (
     "update tock.leases l set timeout_at = l.leased_until from tock.streams s where s.number = l.stream and s.queue = 'late'",
   );
   await reap(client);
-  const messages = await sentMessages();
-  expect(messages.map(({ push_url }) => push_url)).toEqual([url, url, url, url]);
-  expect(messages.map(({ payload }) => payload.type)).toEqual(Array(4).fill('tasks.died'));
-  const all = messages.map(({ payload }) => payload.data);
-  expect(all.map(({ queue, deaths }) => [queue, deaths])).toEqual([
-    ['a', 1],
-    ['last', 1],
-    ['late', 1],
-    ['lost', 1],
+  const error = (text: string) => [{ error: expect.stringContaining(text), deaths: 1 }];
+  const sent = (more: object) => ({
+    push_url: url,
+    payload: { type: 'tasks.died', data: { deaths: 1, ...more } },
+  });
+  expect(await sentMessages()).toMatchObject([
+    sent({ queue: 'a', errors: error('fatal'), ids: [id] }),
+    sent({ queue: 'last', errors: error('used up') }),
+    sent({ queue: 'late', errors: error('the time limit ended') }),
+    sent({ queue: 'lost', errors: error('lost 1 times') }),
   ]);
-  expect(all[0]).toMatchObject({ errors: [{ error: 'fatal', deaths: 1 }], ids: [id] });
-  expect(all[2]?.errors[0]?.error).toContain('the time limit ended');
-  expect(all[3]?.errors[0]?.error).toContain('lost 1 times');
-  expect(await value(client, 'select count(*)::int from tock.dead_task_events')).toBe(0);
+  expect(await events()).toBe(0);
 });
 
 test('the message of a batch has its size, the errors with counts, and ten tasks', async () => {
@@ -109,7 +95,7 @@ test('the message of a batch has its size, the errors with counts, and ten tasks
   await fail(client, leaseOf(runs), failures);
   // A repeated call fails no task again, so it adds no event.
   await fail(client, leaseOf(runs), failures);
-  expect(await value(client, 'select count(*)::int from tock.dead_task_events')).toBe(100);
+  expect(await events()).toBe(100);
   const [message, ...others] = await data();
   expect(others).toEqual([]);
   expect(message).toMatchObject({ queue: 'batch', deaths: 999 });
@@ -137,19 +123,14 @@ test('a queue has at most one message a minute, with all tasks that died since t
 test('tasks that died in a rolled-back transaction send no message, late commits do', async () => {
   await watch('open');
   await enqueue(client, 'open', numberedTasks(3));
-  const [first, second, third] = [
-    leaseOf(await claim(client, 'open')),
-    leaseOf(await claim(client, 'open')),
-    leaseOf(await claim(client, 'open')),
-  ];
-  const late = await db.connect();
-  await late.query('begin');
-  await fail(late, first as string, { error: { message: 'late' }, fatal: true });
-  const undone = await db.connect();
-  await undone.query('begin');
-  await fail(undone, second as string, { error: { message: 'undone' }, fatal: true });
-  await undone.query('rollback');
-  await fail(client, third as string, { error: { message: 'soon' }, fatal: true });
+  const lease = async () => leaseOf(await claim(client, 'open'));
+  const [first, second] = [await lease(), await lease()];
+  const late = await begin();
+  await fail(late, first, { error: { message: 'late' }, fatal: true });
+  await client.query('begin');
+  await fail(client, second, { error: { message: 'undone' }, fatal: true });
+  await client.query('rollback');
+  await die('open', 'soon');
   expect(await data()).toMatchObject([{ deaths: 1, errors: [{ error: 'soon' }] }]);
   await late.query('commit');
   await aMinuteLater();
@@ -169,7 +150,7 @@ test("the default policy's webhook counts for its queues, and a removed webhook 
   await die('none', 'x');
   await put('none', { dead_webhook: null });
   expect((await data()).map(({ queue }) => queue)).toEqual(['fresh']);
-  expect(await value(client, 'select count(*)::int from tock.dead_task_events')).toBe(0);
+  expect(await events()).toBe(0);
 });
 
 test('a webhook task that dies causes no other webhook task', async () => {
@@ -188,10 +169,8 @@ test('a webhook task that dies causes no other webhook task', async () => {
 test('no dead task events are stored when no queue has a webhook', async () => {
   await enqueue(client, 'quiet', [{}]);
   await die('quiet', 'x');
-  expect(await value(client, 'select count(*)::int from tock.dead_task_events')).toBe(0);
-  expect(
-    await value(client, "select count(*)::int from tock.queues where name = 'tock-webhooks'"),
-  ).toBe(0);
+  expect(await events()).toBe(0);
+  expect(await rows(client, "select from tock.queues where name = 'tock-webhooks'")).toEqual([]);
 });
 
 test('an invalid webhook is refused', async () => {
@@ -240,15 +219,9 @@ test('a run that two concurrent calls fail counts once', async () => {
   const [id] = await enqueue(client, 'twice', [{}, {}]);
   const lease = leaseOf(await claim(client, 'twice', { limit: 2 }));
   const end = [{ id, error: { message: 'x' }, fatal: true }];
-  const first = await db.connect();
-  const second = await db.connect();
-  const pid = await pidOf(second);
-  await first.query('begin');
-  await fail(first, lease, end);
-  const waits = fail(second, lease, end);
-  await waitUntilBlocked(client, pid);
-  await first.query('commit');
-  expect(await waits).toMatchObject({ failed: 1, dead: 1 });
+  const call = (on: pg.Client) => fail(on, lease, end);
+  const [, second] = await overlapping(call, call);
+  expect(second).toMatchObject({ failed: 1, dead: 1 });
   expect(await value(client, 'select sum(deaths)::int from tock.dead_task_events')).toBe(1);
 });
 
@@ -266,19 +239,4 @@ test('event numbers that a restore set back are not assigned again', async () =>
   await aMinuteLater();
   const errors = ['after', 'before'].map((error) => ({ error, deaths: 1 }));
   expect(await data()).toMatchObject([{ deaths: 2, errors }]);
-});
-
-test('doctor() names webhooks that no pusher sends', async () => {
-  await watch('unsent');
-  await enqueue(client, 'unsent', [{}]);
-  await die('unsent', 'x');
-  await value(client, "select tock.run_maintenance('send_dead_task_events')");
-  const late = "set created_at = created_at - interval '10 minutes'";
-  const of = "from tock.streams s where s.number = r.stream and s.queue = 'tock-webhooks'";
-  await client.query(`update tock.runs r ${late} ${of}`);
-  const findings = await rows(
-    client,
-    "select detail from tock.doctor() where finding = 'tasks are not pushed'",
-  );
-  expect(findings).toMatchObject([{ detail: expect.stringMatching(/^tock-webhooks \(1 ready/) }]);
 });

@@ -1,4 +1,6 @@
+import type pg from 'pg';
 import { expect, test } from 'vitest';
+import { overlapping } from '../../kernel/sessions.ts';
 import { client, databasePerFile } from '../../test_database.ts';
 import { enqueue, refusal, rows, task, value } from '../../verbs.ts';
 
@@ -49,9 +51,8 @@ test.each([
 
 test('the host of a push URL may be a name or an address, with a port', async () => {
   for (const host of ['example.com', 'bücher.example:8443', '8.8.8.8', '[2606:4700::1111]:443']) {
-    expect(await put('hosts', { url: `https://${host}/a?b` })).toEqual({
-      url: `https://${host}/a?b`,
-    });
+    const own = { url: `https://${host}/a?b` };
+    expect(await put('hosts', own)).toEqual(own);
   }
 });
 
@@ -64,23 +65,22 @@ test('a task without a URL to push to is refused, alone, plain or among others',
   await enqueue(client, 'open', [{}]);
   await put('open', {});
   await put('fixed', { url });
-  for (const tasks of [[{}], [{ payload: 1 }], [{ payload: 1, priority: 2 }]]) {
-    const { code, detail } = await refusal(enqueue(client, 'open', tasks));
-    expect([code, detail]).toEqual(['TK422', 'tasks[0].push_url']);
-  }
   expect(await put('nowhere', { url: null, timeout_seconds: 5 })).toEqual({ timeout_seconds: 5 });
-  for (const tasks of [[{}], [{ payload: 1 }], [{}, {}]]) {
-    expect((await refusal(enqueue(client, 'nowhere', tasks))).detail).toBe('tasks[0].push_url');
+  const refused: [queue: string, tasks: object[], at?: number][] = [
+    ['open', [{}]],
+    ['open', [{ payload: 1 }]],
+    ['open', [{ payload: 1, priority: 2 }]],
+    ['open', [{ unique_key: 'a', on_conflict: 'replace' }]],
+    ['open', [{ push_url: url }, { push_url: null }], 1],
+    ['nowhere', [{}]],
+    ['nowhere', [{}, {}]],
+    ['none', [{ push_url: url }]],
+    ['fixed', [{ push_url: 'http://a@b/' }]],
+  ];
+  for (const [queue, tasks, at = 0] of refused) {
+    const { code, detail } = await refusal(enqueue(client, queue, tasks));
+    expect([code, detail]).toEqual(['TK422', `tasks[${at}].push_url`]);
   }
-  const late = enqueue(client, 'open', [{ push_url: url }, { push_url: null }]);
-  expect((await refusal(late)).detail).toBe('tasks[1].push_url');
-  const keyed = [{ unique_key: 'a', on_conflict: 'replace' }];
-  expect((await refusal(enqueue(client, 'open', keyed))).detail).toBe('tasks[0].push_url');
-  expect((await refusal(enqueue(client, 'none', [{ push_url: url }]))).detail).toBe(
-    'tasks[0].push_url',
-  );
-  const bad = [{ push_url: 'http://a@b/' }];
-  expect((await refusal(enqueue(client, 'fixed', bad))).detail).toBe('tasks[0].push_url');
   const [own] = await enqueue(client, 'open', [{ push_url: url }]);
   expect((await task(client, own as string))?.options).toEqual({ push_url: url });
   expect(await enqueue(client, 'fixed', [{}, { push_url: url }])).toHaveLength(2);
@@ -117,25 +117,16 @@ test('push_queues finds the one queue with a ready task among thousands, each ti
 
 test('a secret is rotated with an overlap, and cannot be rotated again during it', async () => {
   await put('turned', { url });
-  const rotate = async (seconds?: number) =>
-    (
-      await rows<{ generation: number; previous_until: Date | null }>(
-        client,
-        'select * from tock.rotate_push_secret($1, coalesce($2, 86400))',
-        ['turned', seconds ?? null],
-      )
-    )[0];
+  const rotation = 'select * from tock.rotate_push_secret($1, $2)';
+  const rotate = async (seconds = 86400) => (await rows(client, rotation, ['turned', seconds]))[0];
   const first = await rotate();
   expect(first).toMatchObject({ generation: 2, previous_until: expect.any(Date) });
   expect(await rotate()).toEqual(first);
   expect(await rotate(0)).toEqual({ queue: 'turned', generation: 3, previous_until: null });
   await rotate(60);
   await client.query(`update tock.queues set push_previous_until = now() where name = 'turned'`);
-  expect((await rows(client, `select * from tock.push_secret('turned')`))[0]).toEqual({
-    queue: 'turned',
-    generation: 4,
-    previous_until: null,
-  });
+  const secret = { queue: 'turned', generation: 4, previous_until: null };
+  expect(await rows(client, `select * from tock.push_secret('turned')`)).toEqual([secret]);
   expect(await rotate()).toMatchObject({ generation: 5 });
   expect(await rows(client, `select * from tock.rotate_push_secret('unknown')`)).toEqual([]);
   const wrong = client.query(`select tock.rotate_push_secret('turned', -1)`);
@@ -144,14 +135,9 @@ test('a secret is rotated with an overlap, and cannot be rotated again during it
 
 test('two concurrent rotations raise the generation once', async () => {
   await put('both', { url });
-  const other = 'select generation from tock.rotate_push_secret($1)';
-  await client.query('begin');
-  const [mine] = await rows(client, other, ['both']);
-  const { db } = await import('../../test_database.ts');
-  const second = await db.connect();
-  const theirs = rows(second, other, ['both']);
-  await client.query('commit');
-  expect([mine, (await theirs)[0]]).toEqual([{ generation: 2 }, { generation: 2 }]);
+  const call = (on: pg.Client) =>
+    value(on, "select generation from tock.rotate_push_secret('both')");
+  expect(await overlapping(call, call)).toEqual([2, 2]);
 });
 
 test('doctor() names queues whose tasks are not pushed, and endpoints that are gone', async () => {

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { rows, value } from '../../verbs.ts';
+import { row, value } from '../../verbs.ts';
 
 export async function putQueue(client: pg.Client, queue: string, policy: object): Promise<void> {
   await client.query('select tock.put_queue($1, $2)', [queue, JSON.stringify(policy)]);
@@ -46,7 +46,7 @@ export async function claimAsWorkerDoes(
   queue: string,
   limit = 1,
 ): Promise<Claimed> {
-  const [answer] = await rows<Claimed>(
+  return row<Claimed>(
     client,
     `select cardinality(c.runs) as got, (c.runs[1]).lease, coalesce(s.state, 'found') as state,
        s.retry_after_seconds as after
@@ -54,5 +54,4 @@ export async function claimAsWorkerDoes(
        left join lateral tock.claim_state(array[$1]) s on pg_catalog.cardinality(c.runs) = 0`,
     [queue, limit],
   );
-  return answer as Claimed;
 }

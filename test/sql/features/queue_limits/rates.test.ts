@@ -1,15 +1,6 @@
 import { expect, test } from 'vitest';
 import { client, databasePerTest } from '../../test_database.ts';
-import {
-  claim,
-  complete,
-  enqueue,
-  leaseOf,
-  numberedTasks,
-  release,
-  rows,
-  value,
-} from '../../verbs.ts';
+import { claim, complete, enqueue, leaseOf, numberedTasks, release, rows } from '../../verbs.ts';
 import { advanceLimiter, ageLimiter, claimAsWorkerDoes, putQueue } from './limits.ts';
 
 databasePerTest();
@@ -105,11 +96,4 @@ test('limits are listed and reset', async () => {
   expect(await claimAsWorkerDoes(client, 'a', 20)).toMatchObject({ got: 0, state: 'empty' });
   expect(await limits('a')).toMatchObject([a]);
   expect(await rows(client, "select * from tock.reset_limits('nobody')")).toEqual([]);
-});
-
-test('a limit needs few rows for any number of claims', async () => {
-  await putQueue(client, 'q', { max_running: 3, rate_limit: 1000 });
-  await enqueue(client, 'q', numberedTasks(40));
-  for (let n = 0; n < 40; n++) await complete(client, leaseOf(await claim(client, 'q')));
-  expect(await value(client, 'select count(*)::int from tock.queue_limiter_state')).toBe(2);
 });

@@ -1,9 +1,8 @@
-import type pg from 'pg';
-import { afterAll, beforeEach, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../../../database.ts';
+import { expect, test } from 'vitest';
 import { expectInvariants } from '../../invariants.ts';
 import { cancel, change, erase, states, taskInState } from '../../kernel/change/changes.ts';
 import { createSegments } from '../../kernel/segment/segments.ts';
+import { client, databasePerTest } from '../../test_database.ts';
 import {
   claim,
   complete,
@@ -13,35 +12,21 @@ import {
   makeDue,
   promote,
   refusal,
-  rows,
   task,
   value,
 } from '../../verbs.ts';
 
-let db: Database;
-let client: pg.Client;
-const used: Database[] = [];
-
-beforeEach(async () => {
-  db = await freshDatabase();
-  used.push(db);
-  client = await db.connect();
-});
-
-afterAll(() => Promise.all(used.map((database) => database.drop())));
+databasePerTest();
 
 const mark = 'needle-in-the-hay';
 const secret = { text: mark };
 
 /** The tables that contain a text in any column of any row. */
 async function holding(text: string): Promise<string[]> {
-  const tables = await rows<{ name: string }>(
-    client,
-    `select c.relname as name from pg_class c
-     where c.relnamespace = 'tock'::regnamespace and c.relkind = 'r' order by 1`,
-  );
+  const tables = `select array_agg(relname::text order by relname) from pg_class
+    where relnamespace = 'tock'::regnamespace and relkind = 'r'`;
   const matchingTables: string[] = [];
-  for (const { name } of tables) {
+  for (const name of await value<string[]>(client, tables)) {
     const at = `select count(*)::int from tock.${name} t where strpos(t::text, $1) > 0`;
     if (await value<number>(client, at, [text])) matchingTables.push(name);
   }
@@ -87,18 +72,10 @@ test("an erased task leaves no unique key and no concurrency key, and the keys' 
   await promote(client);
   const runs = await claim(client, 'q');
   await complete(client, leaseOf(runs));
-  expect(await holding(mark)).toEqual([
-    'concurrency_admissions',
-    'concurrency_keys',
-    'runs_1',
-    'unique_keys',
-  ]);
+  const own = ['concurrency_admissions', 'concurrency_keys', 'unique_keys'];
+  expect((await holding(mark)).sort()).toEqual([...own, 'runs_1'].sort());
   expect(await erase(client, first)).toBe(1);
-  expect(await holding(mark)).toEqual([
-    'concurrency_admissions',
-    'concurrency_keys',
-    'unique_keys',
-  ]);
+  expect(await holding(mark)).toEqual(own);
   expect((await task(client, first))?.options).toEqual({});
   await expectInvariants(client);
 });
@@ -143,9 +120,8 @@ test('an error is erased with its task, and so is a result of a task without pay
   expect((await task(client, done.id))?.state).toBe('done');
 });
 
-test.each(['ready', 'waiting'] as const)(
-  'a %s task that was cancelled is erased',
-  async (state) => {
+test('a ready or waiting task that was changed and cancelled is erased', async () => {
+  for (const state of ['ready', 'waiting'] as const) {
     const { id } = await taskInState(client, 'q', state);
     await change(client, [id], { payload: secret });
     await cancel(client, [id]);
@@ -153,8 +129,8 @@ test.each(['ready', 'waiting'] as const)(
     expect(await erase(client, id)).toBeGreaterThan(0);
     expect(await holding(mark)).toEqual([]);
     expect(await task(client, id)).toMatchObject({ state: 'cancelled', payload: null });
-  },
-);
+  }
+});
 
 test('a task is erased by any of its ids, and no other task with it', async () => {
   await enqueue(client, 'q', [{ payload: secret }, { payload: { text: 'kept' } }]);
@@ -192,21 +168,19 @@ test.each([
   expect(id).not.toBe(last?.run_id);
 });
 
-test.each(states)('a %s task is erased only when it has ended', async (state) => {
-  const { id } = await taskInState(client, 'q', state);
-  if (['done', 'dead', 'cancelled'].includes(state)) {
-    expect(await erase(client, id)).toBeGreaterThan(0);
-    expect(await task(client, id)).toMatchObject({ state, payload: null });
-  } else {
-    const refused = await refusal(erase(client, id));
-    expect(refused).toMatchObject({ code: 'TK409', detail: 'id' });
-    expect(refused.message).toContain(state);
-    expect((await task(client, id))?.payload).toBe('as sent');
+test('a task is erased only when it has ended, and an unknown id erases nothing', async () => {
+  for (const state of states) {
+    const { id } = await taskInState(client, `${state}-tasks`, state);
+    if (['done', 'dead', 'cancelled'].includes(state)) {
+      expect(await erase(client, id)).toBeGreaterThan(0);
+      expect(await task(client, id)).toMatchObject({ state, payload: null });
+    } else {
+      const refused = await refusal(erase(client, id));
+      expect(refused).toMatchObject({ code: 'TK409', detail: 'id' });
+      expect(refused.message).toContain(state);
+      expect((await task(client, id))?.payload).toBe('as sent');
+    }
   }
-});
-
-test('an unknown id erases nothing', async () => {
-  for (const id of ['0', '-1', '7', '9223372036854775807']) {
+  for (const id of ['0', '-1', '7', '9223372036854775807'])
     expect(await erase(client, id)).toBeNull();
-  }
 });

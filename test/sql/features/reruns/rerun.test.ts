@@ -9,19 +9,7 @@ import {
   taskInState,
 } from '../../kernel/change/changes.ts';
 import { client, databasePerFile, db } from '../../test_database.ts';
-import {
-  claim,
-  complete,
-  drain,
-  enqueue,
-  leaseOf,
-  pidOf,
-  refusal,
-  rows,
-  task,
-  value,
-  waitUntilBlocked,
-} from '../../verbs.ts';
+import { claim, complete, drain, enqueue, leaseOf, refusal, rows, task } from '../../verbs.ts';
 import { rerun } from '../bulk_changes/bulk_changes.ts';
 
 databasePerFile();
@@ -38,9 +26,7 @@ test.each(states)(
     const [row] = await rerun(client, [id]);
     if (!ended.includes(state)) {
       expect(row).toEqual({ id, state, rerun_id: null, refused: 'unfinished' });
-      expect(
-        await value(client, 'select count(*)::int from tock.reruns where of_id = $1', [id]),
-      ).toBe(0);
+      expect(await rows(client, 'select from tock.reruns where of_id = $1', [id])).toEqual([]);
       return;
     }
     expect(row).toMatchObject({ id, state, refused: null });
@@ -56,37 +42,21 @@ test.each(states)(
 test('a rerun has the last payload and options of its task, and both name each other', async () => {
   const q = queue();
   const backoff = { kind: 'fixed' };
-  const [id] = (await enqueue(client, q, [
-    { payload: 1, priority: 2, tenant: 't', max_attempts: 3, backoff },
-  ])) as [string];
+  const own = { payload: 1, priority: 2, tenant: 't', max_attempts: 3, backoff };
+  const [id = ''] = await enqueue(client, q, [own]);
   await change(client, [id], { payload: { changed: true }, priority: 7 });
   await complete(client, leaseOf(await claim(client, q)));
   const [row] = await rerun(client, [id], null, 'a new rule');
   const rerun_id = row?.rerun_id as string;
-  const now = await task(client, rerun_id);
-  expect(now).toMatchObject({
-    state: 'ready',
-    queue: q,
-    payload: { changed: true },
-    priority: 7,
-    tenant: 't',
-    max_attempts: 3,
-    attempt: 1,
-    options: { backoff },
-    rerun_of: id,
-    reruns: [],
+  expect(await task(client, rerun_id)).toMatchObject({
+    ...{ state: 'ready', queue: q, payload: { changed: true }, priority: 7, tenant: 't' },
+    ...{ max_attempts: 3, attempt: 1, options: { backoff }, rerun_of: id, reruns: [] },
   });
-  expect(await task(client, id)).toMatchObject({
-    state: 'done',
-    rerun_of: null,
-    reruns: [{ id: rerun_id, kind: 'rerun', reason: 'a new rule' }],
-  });
-  const lanes = await rows(
-    client,
-    'select lane >= 1024 as asks, priority from tock.streams where number = $1::bigint & 1048575',
-    [rerun_id],
-  );
-  expect(lanes).toEqual([{ asks: true, priority: 7 }]);
+  const reruns = [{ id: rerun_id, kind: 'rerun', reason: 'a new rule' }];
+  expect(await task(client, id)).toMatchObject({ state: 'done', rerun_of: null, reruns });
+  const lane = `select lane >= 1024 as asks, priority from tock.streams
+    where number = $1::bigint & 1048575`;
+  expect(await rows(client, lane, [rerun_id])).toEqual([{ asks: true, priority: 7 }]);
   await expectInvariants(client);
 });
 
@@ -100,15 +70,10 @@ test('a rerun repeated with its request id gives the same ids and runs nothing t
   await complete(client, late.lease);
   expect(await rerun(client, ids.toReversed(), 'again')).toEqual(first);
   expect((await drain(client, q)).flat()).toHaveLength(2);
-  expect(await refusal(rerun(client, ids.slice(1), 'again'))).toMatchObject({
-    code: 'TK422',
-    detail: 'request_id',
-  });
+  const refused = await refusal(rerun(client, ids.slice(1), 'again'));
+  expect(refused).toMatchObject({ code: 'TK422', detail: 'request_id' });
   const second = await rerun(client, ids, 'once more');
   expect(new Set([...first, ...second].map((row) => row.rerun_id)).size).toBe(6);
-  expect((await task(client, ids[0] as string)) as object).toMatchObject({
-    reruns: [{ id: first[0]?.rerun_id }, { id: second[0]?.rerun_id }],
-  });
 });
 
 test('a rerun can be repeated with another plan and with its ids in another order', async () => {
@@ -166,23 +131,6 @@ test('with p_again false a task that has a rerun is left out', async () => {
   expect((await drain(client, q)).flat()).toHaveLength(2);
 });
 
-test('two concurrent reruns with one request id return the same ids', async () => {
-  const q = queue();
-  const ids = [
-    await taskInState(client, q, 'done'),
-    await taskInState(client, queue(), 'dead'),
-  ].map(({ id }) => id);
-  const [holder, waiter] = [await db.connect(), await db.connect()];
-  const pid = await pidOf(waiter);
-  await holder.query('begin');
-  const first = await rerun(holder, ids, 'twice');
-  const second = rerun(waiter, ids, 'twice');
-  await waitUntilBlocked(client, pid);
-  await holder.query('commit');
-  expect(await second).toEqual(first);
-  expect((await drain(client, q)).flat()).toHaveLength(1);
-});
-
 test('an erased task is not rerun, and unknown ids are left out', async () => {
   const q = queue();
   const { id } = await taskInState(client, q, 'done');
@@ -234,10 +182,10 @@ test('an expired task runs again, and does not expire at once', async () => {
 
 test('an invalid rerun is refused with its field', async () => {
   const { id } = await taskInState(client, queue(), 'done');
-  expect(await refusal(rerun(client, []))).toMatchObject({ code: 'TK422', detail: 'ids' });
-  expect(await refusal(rerun(client, [id], ''))).toMatchObject({ detail: 'request_id' });
-  expect(await refusal(rerun(client, [id], null, 'x'.repeat(201)))).toMatchObject({
-    code: 'TK422',
-    detail: 'reason',
-  });
+  for (const [call, detail] of [
+    [() => rerun(client, []), 'ids'],
+    [() => rerun(client, [id], ''), 'request_id'],
+    [() => rerun(client, [id], null, 'x'.repeat(201)), 'reason'],
+  ] as const)
+    expect(await refusal(call())).toMatchObject({ code: 'TK422', detail });
 });

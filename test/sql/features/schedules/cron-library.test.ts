@@ -1,23 +1,18 @@
 import { Cron } from 'croner';
-import type pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../../../database.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { client, databasePerFile } from '../../test_database.ts';
 import { rows } from '../../verbs.ts';
 import { clockChanges, randomExpression, seededPicker, zones } from './cron.ts';
 
-let db: Database;
-let client: pg.Client;
+databasePerFile();
+
 /** The zones for which PostgreSQL and Node have the same data. The others can't be compared. */
 const known: string[] = [];
 
 beforeAll(async () => {
-  db = await freshDatabase();
-  client = await db.connect();
   for (const zone of zones) if (await sameClocks(zone)) known.push(zone);
   expect(known.length).toBeGreaterThan(zones.length / 2);
 });
-
-afterAll(() => db.drop());
 
 /** True if PostgreSQL and Node show the same local time in a zone at every tenth day from 1995 to 2036. */
 async function sameClocks(zone: string): Promise<boolean> {

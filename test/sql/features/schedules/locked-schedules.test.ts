@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { conditionTimeout } from '../../../timeout.ts';
-import { client, databasePerTest, db } from '../../test_database.ts';
+import { begin } from '../../kernel/sessions.ts';
+import { client, databasePerTest } from '../../test_database.ts';
 import { refusal, rows, value } from '../../verbs.ts';
 import {
   backdateSchedule,
@@ -26,17 +27,14 @@ test("a claim does not wait for the locked unique key of a schedule's task, and 
   await client.query('select tock.tick()');
   await due('held', 5, { options: { unique_key: 'k' } });
   await due('kept', 5);
-  const other = await db.connect();
-  await other.query('begin');
+  const other = await begin();
   await other.query(`select tock.enqueue('held', '[{"unique_key": "k"}]')`);
   await client.query(`set statement_timeout = ${conditionTimeout}`);
   await client.query("select id from tock.claim('else', p_own_transaction => true)");
   expect(await queuedTasks(client, 'kept')).toHaveLength(5);
   for (let n = 1; n <= 5; n++) {
-    expect(await showSchedule(client, `held${n}`)).toMatchObject({
-      last_outcome: null,
-      failures: 1,
-    });
+    const put_off = { last_outcome: null, failures: 1 };
+    expect(await showSchedule(client, `held${n}`)).toMatchObject(put_off);
   }
   // Makes the next try due; the tick makes it.
   await other.query('rollback');
@@ -48,8 +46,7 @@ test("a claim does not wait for the locked unique key of a schedule's task, and 
 test('one call tries a schedule once, also when it is the only one', async () => {
   await putSchedule(client, 'alone', { queue: 'q', every_seconds: 3600, overlap: 'replace' });
   const id = await value(client, "select tock.run_schedule('alone')");
-  const other = await db.connect();
-  await other.query('begin');
+  const other = await begin();
   await other.query('select tock.cancel(array[$1::bigint])', [id]);
   await backdateSchedule(client, 'alone', 10);
   await fireSchedules(client);
@@ -64,8 +61,7 @@ test('fires that another session rolled back are due at once, and the next tick 
   await client.query(
     "update tock.schedule_next_fires set due_at = due_at - interval '5 seconds' where schedule ~ '^a'",
   );
-  const other = await db.connect();
-  await other.query('begin');
+  const other = await begin();
   expect(await value(other, 'select tock.fire_schedules()')).toBe(2);
   await due('b', 60);
   await client.query('select tock.tick()');
@@ -96,8 +92,7 @@ test('after the clock is set back by an hour, schedules still fire', async () =>
 
 test('after a slow sweep, the next one for a transaction that has ended waits for the end of the pause', async () => {
   await putSchedule(client, 'far', { queue: 'far', cron: '@yearly' });
-  const other = await db.connect();
-  await other.query('begin');
+  const other = await begin();
   await putSchedule(other, 'late', { queue: 'late', cron: '@yearly' });
   await client.query('select tock.tick()');
   await client.query(
@@ -110,8 +105,7 @@ test('after a slow sweep, the next one for a transaction that has ended waits fo
 
 test('a call that changes a schedule is refused with TK503 while another transaction fires it', async () => {
   await due('s', 1);
-  const other = await db.connect();
-  await other.query('begin');
+  const other = await begin();
   await other.query('select tock.fire_schedules()');
   for (const call of [
     "pause_schedule('s1')",

@@ -39,29 +39,25 @@ async function after(name: string, rule: object) {
   return { all, from, last: from + 19 * hour, fired: nominal(all, 'fired') };
 }
 
-test('with missed one, the last of twenty missed fires is fired', async () => {
-  const { all, from, last, fired: at } = await after('one', {});
-  expect(at).toEqual([last]);
-  expect(all[0]).toMatchObject({ outcome: 'missed', task_id: null });
-  expect(nominal(all, 'missed')).toEqual([from]);
-  expect(Number(all[0]?.until_at) / 1000).toBe(last);
-});
-
-test('with missed skip, none of twenty missed fires is fired', async () => {
-  const { all, from, fired: at } = await after('skip', { missed: 'skip' });
-  expect(at).toEqual([]);
-  expect(nominal(all, 'missed')).toEqual([from]);
-});
-
-test('with missed all, twenty missed fires are fired, the oldest first', async () => {
-  const { from, fired: at } = await after('all', { missed: 'all' });
-  expect(at).toEqual(Array.from({ length: 20 }, (_, n) => from + n * hour));
-});
-
-test('with missed all and a limit of five, the oldest five of twenty missed fires are fired', async () => {
-  const { all, from, fired: at } = await after('five', { missed: 'all', missed_limit: 5 });
-  expect(at).toEqual([0, 1, 2, 3, 4].map((n) => from + n * hour));
-  expect(nominal(all, 'missed')).toEqual([from + 5 * hour]);
+test.each<[string, object, from: number, count: number, missed: number[]]>([
+  ['with missed one, the last of twenty missed fires is fired', {}, 19, 1, [0]],
+  ['with missed skip, none is fired', { missed: 'skip' }, 0, 0, [0]],
+  ['with missed all, all are fired, the oldest first', { missed: 'all' }, 0, 20, []],
+  [
+    'with a limit of five, the oldest five are fired',
+    { missed: 'all', missed_limit: 5 },
+    0,
+    5,
+    [5],
+  ],
+])('%s', async (name, rule, first, count, missed) => {
+  const { all, from, last, fired } = await after(name.replaceAll(/[ ,]+/g, '-'), rule);
+  expect(fired).toEqual(Array.from({ length: count }, (_, n) => from + (first + n) * hour));
+  expect(nominal(all, 'missed')).toEqual(missed.map((n) => from + n * hour));
+  if (first > 0) {
+    expect(all[0]).toMatchObject({ outcome: 'missed', task_id: null });
+    expect(Number(all[0]?.until_at) / 1000).toBe(last);
+  }
 });
 
 test.each(['skip', 'replace'])(
@@ -69,20 +65,23 @@ test.each(['skip', 'replace'])(
   async (overlap) => {
     const { all, from, last } = await after(`lone-${overlap}`, { missed: 'all', overlap });
     const kept = all.filter(({ task_id }) => task_id);
-    expect(kept.map(({ fire_at }) => Number(fire_at) / 1000)).toEqual([
-      overlap === 'skip' ? from : last,
-    ]);
+    const at = overlap === 'skip' ? from : last;
+    expect(kept.map(({ fire_at }) => Number(fire_at) / 1000)).toEqual([at]);
     expect(nominal(all, overlap === 'skip' ? 'overlapped' : 'replaced')).toHaveLength(19);
   },
 );
 
 test('fires that are less than a minute late are not missed, also with the rule skip', async () => {
-  await putSchedule(client, 'late', { queue: 'late', every_seconds: 5, missed: 'skip' });
-  await backdateSchedule(client, 'late', 50);
+  const late = { queue: 'late', every_seconds: 5, missed: 'skip' };
+  await putSchedule(client, 'late', late);
+  await putSchedule(client, 'strict', { ...late, missed_after_seconds: 0 });
+  for (const name of ['late', 'strict']) await backdateSchedule(client, name, 49);
   await fireSchedules(client);
   const all = await scheduleHistory(client, 'late');
-  expect(nominal(all, 'fired').length).toBeGreaterThanOrEqual(10);
+  expect(nominal(all, 'fired').length).toBeGreaterThanOrEqual(9);
   expect(nominal(all, 'missed')).toEqual([]);
+  // With missed_after_seconds, a fire may be later or has to be earlier.
+  expect(nominal(await scheduleHistory(client, 'strict'), 'fired')).toEqual([]);
 });
 
 test('a schedule with a period keeps its phase after missed fires', async () => {
@@ -94,18 +93,6 @@ test('a schedule with a period keeps its phase after missed fires', async () => 
     const { next_fire_at } = await showSchedule(client, `beat-${missed}`);
     expect(((Number(next_fire_at) - Number(first.next_fire_at)) / 1000) % 7).toBe(0);
   }
-});
-
-test('a fire is missed if it is later than missed_after_seconds', async () => {
-  await putSchedule(client, 'strict', {
-    queue: 'strict',
-    every_seconds: 5,
-    missed: 'skip',
-    missed_after_seconds: 0,
-  });
-  await backdateSchedule(client, 'strict', 49);
-  await fireSchedules(client);
-  expect(nominal(await scheduleHistory(client, 'strict'), 'fired')).toEqual([]);
 });
 
 test.each([
@@ -126,27 +113,21 @@ test.each([
     ['skip', 62],
     ['all', 72],
   ] as const) {
-    const at = nominal(
-      await scheduleHistory(client, `years-${missed}-${Object.keys(timing)[0]}`),
-      'fired',
-    );
+    const all = await scheduleHistory(client, `years-${missed}-${Object.keys(timing)[0]}`);
+    const at = nominal(all, 'fired');
     expect(at.length).toBeLessThanOrEqual(most);
     expect(at).toEqual([...new Set(at)].sort());
   }
 });
 
 test('next_wake_at is the time of the next fire, to the second, without those of paused schedules', async () => {
-  await client.query(
-    'delete from tock.schedules; delete from tock.schedule_next_fires; delete from tock.schedule_history',
-  );
+  for (const table of ['schedules', 'schedule_next_fires', 'schedule_history'])
+    await client.query(`delete from tock.${table}`);
   const wake = () => value<Date | null>(client, 'select tock.next_wake_at()');
   expect(await wake()).toBeNull();
   const far = await putSchedule(client, 'far', { queue: 'q', cron: '0 0 1 1 *' });
-  const near = await putSchedule(client, 'near', {
-    queue: 'q',
-    every_seconds: 100,
-    jitter_seconds: 5,
-  });
+  const often = { queue: 'q', every_seconds: 100, jitter_seconds: 5 };
+  const near = await putSchedule(client, 'near', often);
   expect(await wake()).toEqual(near.due_at);
   await client.query("select tock.pause_schedule('near')");
   expect(await wake()).toEqual(far.next_fire_at);
@@ -178,13 +159,11 @@ test('without pg_cron, ticks alone or claims alone fire schedules', async () => 
 
 test('a claim that has fired a schedule commits synchronously', async () => {
   await putSchedule(client, 'sync', { queue: 'sync', every_seconds: 3600 });
-  const commits = async () => {
-    const [row] = await rows<{ message: string | null }>(
+  const commits = () =>
+    value(
       client,
-      "select (select current_setting('synchronous_commit') where c.id > 0) as message from tock.claim('sync', p_own_transaction => true) c",
+      "select (select current_setting('synchronous_commit') where c.id > 0) from tock.claim('sync', p_own_transaction => true) c",
     );
-    return row?.message;
-  };
   await client.query(`select tock.enqueue('sync', '[{}]')`);
   expect(await commits()).toBe('off');
   await backdateSchedule(client, 'sync', 30);

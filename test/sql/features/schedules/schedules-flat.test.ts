@@ -1,24 +1,9 @@
 import { expect, test } from 'vitest';
-import { badScans, sessionWithPlans, stopAutovacuum } from '../../plans.ts';
+import { badScans, fewestPages, sessionWithPlans, stopAutovacuum } from '../../plans.ts';
 import { client, databasePerTest, db } from '../../test_database.ts';
 import { value } from '../../verbs.ts';
 
 databasePerTest();
-
-type Plan = { 'Shared Hit Blocks': number; 'Shared Read Blocks': number };
-
-/** The pages that a call reads: the least of three calls, because a session may have to read the catalog again. */
-async function pages(call: string): Promise<number> {
-  const counts: number[] = [];
-  for (let n = 0; n < 3; n++) {
-    const [{ Plan: plan }] = await value<[{ Plan: Plan }]>(
-      client,
-      `explain (analyze, buffers, timing off, format json) select ${call}`,
-    );
-    counts.push(plan['Shared Hit Blocks'] + plan['Shared Read Blocks']);
-  }
-  return Math.min(...counts);
-}
 
 /** Inserts schedules into the tables, with their next fire in an hour. */
 async function many(count: number): Promise<void> {
@@ -56,14 +41,14 @@ test('beside an open transaction the last of 10,000 fires reads as much as the f
     await due(200);
     while (await value<number>(client, 'select tock.fire_schedules()'));
     if (round % 10 !== 9) continue;
-    idle.push(await pages('tock.fire_schedules()'));
-    waking.push(await pages('tock.next_wake_at()'));
+    idle.push(await fewestPages(client, 'tock.fire_schedules()'));
+    waking.push(await fewestPages(client, 'tock.next_wake_at()'));
     await client.query(
       "update tock.maintenance_jobs set swept_at = now() where name = 'fire_schedules'",
     );
-    ticking.push(await pages("tock.run_maintenance('fire_schedules')"));
+    ticking.push(await fewestPages(client, "tock.run_maintenance('fire_schedules')"));
     await due(3);
-    firing.push(await pages('tock.fire_schedules(1)'));
+    firing.push(await fewestPages(client, 'tock.fire_schedules(1)'));
   }
   await holder.query('rollback');
   for (const counts of [idle, firing, waking, ticking]) {
@@ -89,7 +74,7 @@ test('one tick fires the 100 due schedules of 100,000 by index scans alone', asy
     await on.query('select tock.put_schedule(\'s4\', \'{"queue": "q", "every_seconds": 5}\')');
   };
   expect(await badScans(on, work, { tables: /schedules|fire/, most: 1000, least: 40 })).toEqual([]);
-  const read = await pages('tock.fire_schedules(50)');
+  const read = await fewestPages(client, 'tock.fire_schedules(50)');
   // About 40 pages for each schedule: its row, its next fire, its history and its run, with their indexes.
   expect(read).toBeLessThan(50 * 60);
   expect(

@@ -1,9 +1,9 @@
-import type pg from 'pg';
 import { expect, test } from 'vitest';
 import { conditionTimeout } from '../../../timeout.ts';
 import { expectInvariants } from '../../invariants.ts';
+import { begin, overlapping } from '../../kernel/sessions.ts';
 import { client, databasePerTest, db } from '../../test_database.ts';
-import { pidOf, rows, value, waitUntil, waitUntilBlocked } from '../../verbs.ts';
+import { pidOf, rows, value, waitUntil } from '../../verbs.ts';
 import {
   backdateSchedule,
   fireSchedules,
@@ -15,32 +15,28 @@ import {
 
 databasePerTest();
 
+const sessions = (count: number) => Promise.all(Array.from({ length: count }, () => db.connect()));
+
 async function manyDue(count: number): Promise<void> {
   await client.query(
     `select tock.put_schedule('s' || n, json_build_object('queue', 'q' || n % 5, 'every_seconds', 3600, 'payload', n)::jsonb)
      from generate_series(1, $1) n`,
     [count],
   );
-  await client.query(`update tock.schedules set anchor_at = anchor_at - interval '1 hour'`);
   await client.query(
-    `update tock.schedule_next_fires set fire_at = fire_at - interval '1 hour', due_at = due_at - interval '1 hour'`,
+    `update tock.schedules set anchor_at = anchor_at - interval '1 hour';
+     update tock.schedule_next_fires set fire_at = fire_at - interval '1 hour', due_at = due_at - interval '1 hour'`,
   );
 }
 
 /** Expects every schedule to have been fired exactly once, with its task. */
 async function expectOnce(count: number): Promise<void> {
-  const fires = await rows<{ fires: number; schedules: number }>(
-    client,
-    `select count(*)::int as fires, count(distinct schedule)::int as schedules from tock.schedule_history where outcome = 'fired'`,
-  );
-  expect(fires).toEqual([{ fires: count, schedules: count }]);
-  const payloads = await rows<{ payload: number }>(
-    client,
-    'select payload from tock.runs order by payload::text::integer',
-  );
-  expect(payloads.map(({ payload }) => payload)).toEqual(
-    Array.from({ length: count }, (_, n) => n + 1),
-  );
+  const fires = `select count(*)::int as fires, count(distinct schedule)::int as schedules
+    from tock.schedule_history where outcome = 'fired'`;
+  expect(await rows(client, fires)).toEqual([{ fires: count, schedules: count }]);
+  const payloads =
+    'select array_agg(payload::text::int order by payload::text::int) from tock.runs';
+  expect(await value(client, payloads)).toEqual(Array.from({ length: count }, (_, n) => n + 1));
   expect(await value(client, 'select count(*)::int from tock.schedule_next_fires')).toBe(count);
   await expectInvariants(client);
 }
@@ -54,8 +50,7 @@ const drivers = [
 
 test('eight sessions fire two hundred schedules at once, and each fire makes one task', async () => {
   await manyDue(200);
-  const clients: pg.Client[] = [];
-  for (let n = 0; n < 8; n++) clients.push(await db.connect());
+  const clients = await sessions(8);
   await Promise.all(
     clients.map(async (connection, n) => {
       for (let k = 0; k < 12; k++) await connection.query(drivers[(n + k) % drivers.length] ?? '');
@@ -77,19 +72,15 @@ test('fires of a killed session are rolled back, and others fire them', async ()
   });
   await client.query('select pg_terminate_backend($1)', [pid]);
   await Promise.all(firing);
-  await waitUntil(
-    'the killed session is gone',
-    async () =>
-      !(await value(client, 'select count(*)::int from pg_stat_activity where pid = $1', [pid])),
-  );
+  const gone = 'select count(*) = 0 from pg_stat_activity where pid = $1';
+  await waitUntil('the killed session is gone', () => value<boolean>(client, gone, [pid]));
   await fireSchedules(client);
   await expectOnce(200);
 });
 
 test('an open transaction that fires delays no other schedule and no claim', async () => {
   await manyDue(50);
-  const other = await db.connect();
-  await other.query('begin');
+  const other = await begin();
   expect(await value(other, 'select tock.fire_schedules(10)')).toBe(10);
   await client.query(`set statement_timeout = ${conditionTimeout}`);
   await client.query("select id from tock.claim('q1', p_own_transaction => true)");
@@ -102,8 +93,7 @@ test('an open transaction that fires delays no other schedule and no claim', asy
 });
 
 test('the sweep finds a schedule that was put in a long transaction', async () => {
-  const other = await db.connect();
-  await other.query('begin');
+  const other = await begin();
   await putSchedule(other, 'late', { queue: 'late', every_seconds: 3600 });
   await backdateSchedule(other, 'late', 10);
   await manyDue(60);
@@ -136,19 +126,11 @@ test('the maintenance job sweeps once a minute by itself', async () => {
 test('a schedule that is put while it is being fired has one next fire, by its new timing', async () => {
   await putSchedule(client, 's', { queue: 'q', every_seconds: 3600 });
   await backdateSchedule(client, 's', 10);
-  const driver = await db.connect();
-  await driver.query('begin');
-  await driver.query('select tock.fire_schedules()');
-  const pid = await pidOf(client);
-  const putting = putSchedule(client, 's', { queue: 'q', cron: '@yearly' });
-  await waitUntilBlocked(driver, pid);
-  await driver.query('commit');
-  await putting;
-  const left = await rows<{ turn: string }>(
-    client,
-    "select turn from tock.schedule_next_fires where schedule = 's'",
+  await overlapping(
+    (on) => fireSchedules(on),
+    (on) => putSchedule(on, 's', { queue: 'q', cron: '@yearly' }),
   );
-  expect(left).toHaveLength(1);
+  expect(await rows(client, 'select from tock.schedule_next_fires')).toHaveLength(1);
   const shown = await showSchedule(client, 's');
   expect(shown).toMatchObject({ last_outcome: 'fired' });
   expect(shown.next_fire_at?.toISOString()).toMatch(/-01-01T00:00:00/);
@@ -157,8 +139,7 @@ test('a schedule that is put while it is being fired has one next fire, by its n
 test('a schedule that is being put is not fired, and not afterwards by its old timing', async () => {
   await putSchedule(client, 's', { queue: 'q', every_seconds: 3600 });
   await backdateSchedule(client, 's', 10);
-  const other = await db.connect();
-  await other.query('begin');
+  const other = await begin();
   await putSchedule(other, 's', { queue: 'q', cron: '@yearly' });
   expect(await fireSchedules(client)).toBe(0);
   await other.query('commit');
@@ -176,8 +157,7 @@ test('a schedule stays consistent while sessions put, pause, resume, run and dro
     'select tock.fire_schedules()',
     "select tock.drop_schedule('s')",
   ];
-  const clients: pg.Client[] = [];
-  for (let n = 0; n < 6; n++) clients.push(await db.connect());
+  const clients = await sessions(6);
   await Promise.all(
     clients.map(async (connection, n) => {
       for (let k = 0; k < 60; k++)
@@ -187,19 +167,14 @@ test('a schedule stays consistent while sessions put, pause, resume, run and dro
   await client.query(calls[0] ?? '');
   expect(await value(client, 'select count(*)::int from tock.schedule_next_fires')).toBe(1);
   const runs = await value(client, 'select count(*)::int from tock.runs');
-  expect(
-    await value(
-      client,
-      "select count(*)::int from tock.schedule_history where outcome in ('fired', 'run')",
-    ),
-  ).toBe(runs);
+  const fires = "select count(*)::int from tock.schedule_history where outcome in ('fired', 'run')";
+  expect(await value(client, fires)).toBe(runs);
 });
 
 test('a sweep records open writers: after their end next_wake_at comes soon, and a tick sweeps', async () => {
   const wake = () => value<Date | null>(client, 'select tock.next_wake_at()');
   await putSchedule(client, 'far', { queue: 'q', cron: '@yearly' });
-  const other = await db.connect();
-  await other.query('begin');
+  const other = await begin();
   await putSchedule(other, 'late', { queue: 'late', every_seconds: 3600 });
   await client.query('select tock.tick()');
   expect(Number(await wake()) - Date.now()).toBeGreaterThan(1000);

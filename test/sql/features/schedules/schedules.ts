@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { rows, value } from '../../verbs.ts';
+import { row, rows, value } from '../../verbs.ts';
 
 export type Schedule = {
   name: string;
@@ -35,19 +35,12 @@ export async function putSchedule(
   name: string,
   settings: object,
 ): Promise<Schedule> {
-  const [row] = await rows<Schedule>(
-    client,
-    'select * from tock.put_schedule(p_schedule => $1, p_settings => $2)',
-    [name, JSON.stringify(settings)],
-  );
-  return row as Schedule;
+  const put = 'select * from tock.put_schedule(p_schedule => $1, p_settings => $2)';
+  return row(client, put, [name, JSON.stringify(settings)]);
 }
 
-export async function showSchedule(client: Client, name: string): Promise<Schedule> {
-  return (
-    await rows<Schedule>(client, 'select * from tock.schedule(p_schedule => $1)', [name])
-  )[0] as Schedule;
-}
+export const showSchedule = (client: Client, name: string) =>
+  row<Schedule>(client, 'select * from tock.schedule(p_schedule => $1)', [name]);
 
 /** The history of a schedule's fires, the oldest first. */
 export async function scheduleHistory(
@@ -55,12 +48,8 @@ export async function scheduleHistory(
   name: string,
   limit = 1000,
 ): Promise<ScheduleFire[]> {
-  const fires = await rows<ScheduleFire>(
-    client,
-    'select * from tock.schedule_history(p_schedule => $1, p_limit => $2)',
-    [name, limit],
-  );
-  return fires.reverse();
+  const history = 'select * from tock.schedule_history(p_schedule => $1, p_limit => $2)';
+  return (await rows<ScheduleFire>(client, history, [name, limit])).reverse();
 }
 
 export async function fireSchedules(client: Client, limit = 1000, sweep = true): Promise<number> {
@@ -88,11 +77,7 @@ export async function backdateSchedule(
 
 /** The payloads of a queue's runs, in their order. */
 export async function queuedTasks(client: Client, queue: string): Promise<unknown[]> {
-  const tasks = await rows<{ payload: unknown }>(
-    client,
-    `select r.payload from tock.runs r join tock.streams s on s.number = r.stream
-     where s.queue = $1 order by r.position`,
-    [queue],
-  );
-  return tasks.map(({ payload }) => payload);
+  const queued = `select r.payload from tock.runs r join tock.streams s on s.number = r.stream
+    where s.queue = $1 order by r.position`;
+  return (await rows<{ payload: unknown }>(client, queued, [queue])).map(({ payload }) => payload);
 }

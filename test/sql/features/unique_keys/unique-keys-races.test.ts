@@ -2,33 +2,27 @@ import type pg from 'pg';
 import { expect, test } from 'vitest';
 import { sleep } from '../../../sleep.ts';
 import { expectInvariants } from '../../invariants.ts';
+import { overlapping } from '../../kernel/sessions.ts';
 import { seededRandom } from '../../load.ts';
 import { client, databasePerFile, db } from '../../test_database.ts';
-import {
-  claim,
-  complete,
-  drain,
-  enqueue,
-  leaseOf,
-  pidOf,
-  promote,
-  task,
-  value,
-  waitUntilBlocked,
-} from '../../verbs.ts';
+import { claim, complete, drain, enqueue, leaseOf, promote, task, value } from '../../verbs.ts';
 import { claimPayloads, enqueueOne, taskWithKey } from './unique_keys.ts';
 
 databasePerFile();
 
+const eight = () => Promise.all(Array.from({ length: 8 }, () => db.connect()));
+
+/** Makes `count` calls by each of the sessions, all at once. */
+const fromEach = <T>(
+  sessions: pg.Client[],
+  count: number,
+  call: (n: number, on: pg.Client) => Promise<T>,
+) => Promise.all(sessions.flatMap((on) => Array.from({ length: count }, (_, n) => call(n, on))));
+
 test('a second call with a key waits for the first one and returns the same task', async () => {
-  const [holder, other] = [await db.connect(), await db.connect()];
-  await holder.query('begin');
-  const first = await enqueueOne('open', 1, {}, holder);
-  const pid = await pidOf(other);
-  const second = enqueueOne('open', 2, {}, other);
-  await waitUntilBlocked(client, pid);
-  await holder.query('commit');
-  expect(await second).toBe(first);
+  const call = (on: pg.Client) => enqueueOne('open', 1, {}, on);
+  const [first, second] = await overlapping(call, call);
+  expect(second).toBe(first);
 });
 
 test('eight callers with one key add one task, with any on_conflict', async () => {
@@ -39,35 +33,25 @@ test('eight callers with one key add one task, with any on_conflict', async () =
     { on_conflict: 'merge', delay_seconds: 60 },
     { unique_policy: 'pending' },
   ];
-  const callers = await Promise.all(Array.from({ length: 8 }, () => db.connect()));
+  const callers = await eight();
   for (const [n, option] of options.entries()) {
     const queue = `hammer-${n}`;
-    const ids = await Promise.all(
-      callers.flatMap((on) =>
-        Array.from({ length: 10 }, (_, call) => enqueueOne(queue, [call], option, on)),
-      ),
-    );
+    const ids = await fromEach(callers, 10, (call, on) => enqueueOne(queue, [call], option, on));
     expect(new Set(ids).size, JSON.stringify(option)).toBe(1);
-    expect(
-      await value(client, 'select count(*)::int from tock.unique_keys where queue = $1', [queue]),
-    ).toBe(1);
+    const keys = 'select count(*)::int from tock.unique_keys where queue = $1';
+    expect(await value(client, keys, [queue])).toBe(1);
   }
   await client.query("update tock.waiting set due_at = now() - interval '1 s'");
   const [merged] = await claimPayloads('hammer-3');
   expect(merged?.payload).toHaveLength(80);
-  for (const on of callers) await on.end();
 });
 
 test('eight callers that replace a ready task leave one task', async () => {
-  const callers = await Promise.all(Array.from({ length: 8 }, () => db.connect()));
+  const callers = await eight();
   for (const on_conflict of ['replace', 'merge', 'debounce', 'rerun', 'throttle']) {
     const queue = `newest-${on_conflict}`;
     const option = { on_conflict, ...(on_conflict === 'throttle' && { unique_seconds: 60 }) };
-    const ids = await Promise.all(
-      callers.flatMap((on) =>
-        Array.from({ length: 6 }, (_, call) => enqueueOne(queue, [call], option, on)),
-      ),
-    );
+    const ids = await fromEach(callers, 6, (call, on) => enqueueOne(queue, [call], option, on));
     const states = await Promise.all([...new Set(ids)].map((id) => task(client, id)));
     const open = states.filter((row) => row?.state !== 'cancelled');
     expect(open, on_conflict).toHaveLength(1);
@@ -75,12 +59,11 @@ test('eight callers that replace a ready task leave one task', async () => {
     expect(runs.map((run) => run.id)).toEqual([open[0]?.id]);
     if (on_conflict === 'merge') expect(runs[0]?.payload).toHaveLength(48);
   }
-  for (const on of callers) await on.end();
 });
 
 test('calls with many keys each, in any order, do not deadlock', async () => {
   const keys = Array.from({ length: 16 }, (_, n) => `k${n}`);
-  const callers = await Promise.all(Array.from({ length: 8 }, () => db.connect()));
+  const callers = await eight();
   const random = seededRandom(7);
   const call = (on: pg.Client) => {
     const half = keys.filter(() => random(2) === 0);
@@ -100,7 +83,6 @@ test('calls with many keys each, in any order, do not deadlock', async () => {
   );
   await promote(client);
   expect((await drain(client, 'crossed')).flat()).toHaveLength(16);
-  for (const on of callers) await on.end();
 });
 
 test('beside workers a key never has two unfinished tasks, and no task is lost', async () => {

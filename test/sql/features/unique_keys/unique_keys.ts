@@ -8,6 +8,9 @@ export const taskWithKey = (payload: unknown, options: object = {}, key = 'k') =
   ...options,
 });
 
+export const tasksWithKeys = (count: number, key: (n: number) => string, options: object = {}) =>
+  Array.from({ length: count }, (_, n) => taskWithKey(n, options, key(n)));
+
 /** Enqueues one task with a key and returns its id. */
 export async function enqueueOne(
   queue: string,

@@ -4,10 +4,13 @@ import {
   claim,
   complete,
   enqueue,
+  expire,
   fail,
   leaseOf,
   makeDue,
   promote,
+  reap,
+  release,
   rows,
   value,
 } from '../../verbs.ts';
@@ -36,6 +39,18 @@ export function change(client: Client, ids: string[], changes: unknown): Promise
 export function erase(client: Client, id: string): Promise<number | null> {
   return value(client, 'select tock.erase(p_id => $1)', [id]);
 }
+
+/** Ways in which a run ends so that its task is tried again, without a cancel. */
+export const ends: Record<string, (client: Client, lease: string) => Promise<unknown>> = {
+  failed: (client, lease) => fail(client, lease, { error: 'e', retry_in_seconds: 0 }),
+  'failed with a delay': (client, lease) =>
+    fail(client, lease, { error: 'e', retry_in_seconds: 60 }),
+  released: (client, lease) => release(client, lease),
+  reaped: async (client, lease) => {
+    await expire(client, lease);
+    await reap(client);
+  },
+};
 
 /** Claims, and returns the number of runs and the claim's state in the same transaction. */
 export async function claimWithState(client: Client, queue: string, limit = 1) {

@@ -32,16 +32,10 @@ export type LoadState = {
   sent: number;
   tasks: Map<string, Known>;
   wrong: string[];
-  /** How often each event occurred. */
-  seen: Map<string, number>;
 };
 
 let clock = 0;
 const runs = new Set<string>();
-
-function note(watch: LoadState, what: string): void {
-  watch.seen.set(what, (watch.seen.get(what) ?? 0) + 1);
-}
 
 async function send(on: pg.Client, watch: LoadState, count: number): Promise<Known[]> {
   const first = watch.sent;
@@ -55,23 +49,13 @@ async function send(on: pg.Client, watch: LoadState, count: number): Promise<Kno
   // The tasks are in the map before the commit, so before a claim can return them.
   await on.query('begin');
   const ids = await enqueue(on, watch.queue, tasks);
-  const sent: Known[] = [];
-  for (const [n, id] of ids.entries()) {
-    const fresh = {
-      live: null,
-      ending: 0,
-      ends: 0,
-      done: 0,
-      askedToStop: false,
-      version: 0,
-      spare: 0,
-    };
-    const never = Number.POSITIVE_INFINITY;
-    const promise = { priority: null, promisedAt: never, cancelledAt: never };
-    const known = { id, n: first + n, ...fresh, ...promise };
-    watch.tasks.set(id, known);
-    sent.push(known);
-  }
+  const never = Number.POSITIVE_INFINITY;
+  const sent = ids.map((id, n): Known => {
+    const counts = { ending: 0, ends: 0, done: 0, version: 0, spare: 0 };
+    const promise = { priority: null, promisedAt: never, cancelledAt: never, askedToStop: false };
+    return { id, n: first + n, live: null, ...counts, ...promise };
+  });
+  for (const known of sent) watch.tasks.set(known.id, known);
   await on.query('commit');
   return sent;
 }
@@ -127,16 +111,11 @@ export async function workOnce(on: pg.Client, watch: LoadState, kind: number): P
     for (const task of known) task.ending = Number.POSITIVE_INFINITY;
     await ended(known, () => expire(on, first.lease));
   }
-  note(watch, 'claims');
   return got.length;
 }
 
 export async function work(on: pg.Client, watch: LoadState): Promise<void> {
-  while (watch.going) {
-    if (!(await workOnce(on, watch, watch.random(20)))) {
-      await sleep(5);
-    }
-  }
+  while (watch.going) if (!(await workOnce(on, watch, watch.random(20)))) await sleep(5);
 }
 
 /** Changes or cancels tasks that this caller enqueued itself: no other caller changes them. */
@@ -179,10 +158,6 @@ export async function changeOrCancel(
       const answerRow = answer.find((row) => row.id === task.id);
       if (!answerRow) watch.wrong.push(`unknown to a change: ${JSON.stringify(task)}`);
       if (!answerRow?.changed) continue;
-      note(
-        watch,
-        `${['cancel', ...Array(4).fill('edit'), ...Array(3).fill('prioritise'), 'put off', 'put off'][kind]} ${answerRow.state}`,
-      );
       // An attempt that ended during the call may be retried without the change. The next attempt must have it.
       const sure = clear[n] && task.ending === 0 && task.ends === before[n];
       if (!sure) task.spare = 1;

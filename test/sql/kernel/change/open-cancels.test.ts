@@ -1,42 +1,22 @@
 import type pg from 'pg';
-import { afterAll, beforeEach, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../../../database.ts';
+import { expect, test } from 'vitest';
 import { conditionTimeout } from '../../../timeout.ts';
 import { expectInvariants } from '../../invariants.ts';
-import { claim, drain, enqueue, fail, numberedTasks, rows, task } from '../../verbs.ts';
+import { client, databasePerTest, db } from '../../test_database.ts';
+import { claim, drain, enqueue, fail, rows, task } from '../../verbs.ts';
+import { begin, invariantsAfterEach, spreadTasks } from '../sessions.ts';
 import { cancel } from './changes.ts';
 
-let db: Database;
-let client: pg.Client;
-const used: Database[] = [];
-
-beforeEach(async () => {
-  db = await freshDatabase();
-  used.push(db);
-  client = await db.connect();
-});
-
-afterAll(() => Promise.all(used.map((database) => database.drop())));
-
-const begin = async () => {
-  const other = await db.connect();
-  await other.query('begin');
-  return other;
-};
+databasePerTest();
+invariantsAfterEach();
 
 type Open = { on: pg.Client; ids: string[] };
 
 /** Enqueues tasks over priorities and lanes. Each of 20 open transactions cancels 24 of them. */
 async function cancels(count: number): Promise<{ all: string[]; open: Open[] }> {
   const all: string[] = [];
-  for (let call = 0; call < 4; call++) {
-    const tasks = numberedTasks(count / 4, 0).map((numberedTask, n) => ({
-      ...numberedTask,
-      tenant: `t${n % 7}`,
-      priority: 4 + (n % 3),
-    }));
-    all.push(...(await enqueue(client, 'q', tasks)));
-  }
+  for (let call = 0; call < 4; call++)
+    all.push(...(await enqueue(client, 'q', spreadTasks(count / 4, 3, 7, 4))));
   const open: Open[] = [];
   for (let n = 0; n < 20; n++) {
     const on = await begin();
@@ -67,16 +47,12 @@ test('open cancels in twenty transactions block no claim, and come too late for 
   expect(await claim(client, 'q', { limit: 100 })).toEqual([]);
   await expectInvariants(client);
   // The committed cancels, and only these, hold for the next attempts.
-  const leases = await rows<{ token: string }>(
-    client,
-    'select token from tock.leases where runs > 0',
-  );
-  for (const { token } of leases) await fail(client, token, { retry_in_seconds: 0 });
+  const leases = await rows(client, 'select token from tock.leases where runs > 0');
+  for (const { token } of leases) await fail(client, String(token), { retry_in_seconds: 0 });
   const again = (await drain(client, 'q', { limit: 100 })).flat().map((run) => run.id);
   const off = open.filter((_, n) => n % 2).flatMap(({ ids }) => ids);
   expect(again.toSorted()).toEqual(all.filter((id) => !off.includes(id)).toSorted());
   for (const id of off) expect((await task(client, id))?.state).toBe('cancelled');
-  await expectInvariants(client);
 });
 
 test.each(['committed', 'prepared'])(
@@ -100,6 +76,5 @@ test.each(['committed', 'prepared'])(
     const left = all.filter((id) => !taken.has(id));
     expect(left.filter((id) => off.includes(id)).length).toBeGreaterThan(20);
     expect(after.toSorted()).toEqual(left.filter((id) => !off.includes(id)).toSorted());
-    await expectInvariants(client);
   },
 );

@@ -1,6 +1,5 @@
 import type pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../../../database.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
 import {
   asVerb,
   badScans,
@@ -8,6 +7,7 @@ import {
   sessionWithPlans,
   stopAutovacuum,
 } from '../../plans.ts';
+import { client, databasePerFile, db } from '../../test_database.ts';
 import {
   claim,
   complete,
@@ -23,8 +23,7 @@ import {
 } from '../../verbs.ts';
 import { cancel, cancelRequests, change, erase } from './changes.ts';
 
-let db: Database;
-let owner: pg.Client;
+databasePerFile();
 /** A session whose plans were made while the tables were nearly empty. */
 let old: pg.Client;
 
@@ -61,31 +60,24 @@ async function day(on: pg.Client): Promise<void> {
 
 // 80,000 runs, half of them below their cursors; 20,000 changed, 20,000 cancelled, 20,000 with results.
 beforeAll(async () => {
-  db = await freshDatabase();
-  owner = await db.connect();
-  await stopAutovacuum(owner);
+  await stopAutovacuum(client);
   old = await db.connect(db.superUrl);
   await day(old);
   const ids: string[] = [];
   for (let call = 0; call < 8; call++) {
-    const some = numberedTasks(5000).map((numberedTask, n) => ({
-      ...numberedTask,
-      priority: 4 + (n % 2),
-    }));
-    ids.push(...(await enqueue(owner, 'hot', some)));
+    const some = numberedTasks(5000).map((task, n) => ({ ...task, priority: 4 + (n % 2) }));
+    ids.push(...(await enqueue(client, 'hot', some)));
   }
   for (let n = 0; n < 20_000; n += 5000) {
-    await change(owner, ids.slice(n, n + 5000), { priority: 3 });
-    await cancel(owner, ids.slice(n + 20_000, n + 22_500));
-    const lease = leaseOf(await claim(owner, 'hot', { limit: 5000 }));
-    await fail(owner, lease, { retry_in_seconds: n % 10_000 ? 0 : 3000 });
+    await change(client, ids.slice(n, n + 5000), { priority: 3 });
+    await cancel(client, ids.slice(n + 20_000, n + 22_500));
+    const lease = leaseOf(await claim(client, 'hot', { limit: 5000 }));
+    await fail(client, lease, { retry_in_seconds: n % 10_000 ? 0 : 3000 });
   }
-  await enqueue(owner, 'hot', numberedTasks(10_000, 0, { delay_seconds: 5000 }));
-  await makeDue(owner, 'none');
-  await promote(owner);
+  await enqueue(client, 'hot', numberedTasks(10_000, 0, { delay_seconds: 5000 }));
+  await makeDue(client, 'none');
+  await promote(client);
 });
-
-afterAll(() => db.drop());
 
 const bad = (on: pg.Client) =>
   badScans(on, () => day(on), {

@@ -1,19 +1,11 @@
-import type pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../../../database.ts';
+import { expect, test } from 'vitest';
+import { client, databasePerFile } from '../../test_database.ts';
 import { enqueue, refusal, rows, task } from '../../verbs.ts';
 import { change } from './changes.ts';
 
-let db: Database;
-let client: pg.Client;
+databasePerFile();
+
 let count = 0;
-
-beforeAll(async () => {
-  db = await freshDatabase();
-  client = await db.connect();
-});
-
-afterAll(() => db.drop());
 
 const queue = () => `r${++count}`;
 const addTask = async (q: string) =>
@@ -23,22 +15,16 @@ test.each<[changes: unknown, field: string]>([
   [null, 'changes'],
   [{}, 'changes'],
   [[{ priority: 1 }], 'changes'],
-  ['priority', 'changes'],
   [{ priority: 10 }, 'priority'],
-  [{ priority: -1 }, 'priority'],
   [{ priority: 1.5 }, 'priority'],
   [{ priority: '1' }, 'priority'],
   [{ priority: null }, 'priority'],
-  [{ run_at: null }, 'run_at'],
-  [{ run_at: 'tomorrow' }, 'run_at'],
   [{ run_at: 'infinity' }, 'run_at'],
   [{ run_at: '2030-01-01T00:00:00' }, 'run_at'],
   [{ delay_seconds: -1 }, 'delay_seconds'],
   [{ delay_seconds: 1e12 }, 'delay_seconds'],
-  [{ delay_seconds: null }, 'delay_seconds'],
   [{ delay_seconds: 1, run_at: '2030-01-01T00:00:00Z' }, 'delay_seconds'],
   [{ tenant: 'other' }, 'tenant'],
-  [{ max_attempts: 3 }, 'max_attempts'],
   [{ bytes: 1 }, 'bytes'],
   [{ payload: 'x'.repeat(300_000) }, 'payload'],
 ])('changes like %j are refused, and the field is named', async (changes, field) => {
@@ -64,22 +50,16 @@ test.each([
   ['reschedule', 'p_ids => $1, p_run_at => $2', 'infinity', 'run_at'],
 ])('%s (%s) is refused with %s, and names the field', async (verb, named, value, field) => {
   const id = await addTask(queue());
-  const refused = await refusal(
-    rows(client, `select * from tock.${verb}(${named})`, [[id], value]),
-  );
-  expect(refused).toMatchObject({ code: 'TK422', detail: field });
+  const call = rows(client, `select * from tock.${verb}(${named})`, [[id], value]);
+  expect(await refusal(call)).toMatchObject({ code: 'TK422', detail: field });
 });
 
 test('numbers are accepted in every JSON notation, and stay exact in a payload', async () => {
   const q = queue();
   const id = await addTask(q);
-  const raw =
-    '{"priority": 3.0, "payload": 123456789012345678901234567890.5, "delay_seconds": 0e3}';
+  const payload = '123456789012345678901234567890.5';
+  const raw = `{"priority": 3.0, "payload": ${payload}, "delay_seconds": 0e3}`;
   await client.query('select tock.change(p_ids => $1, p_changes => $2)', [[id], raw]);
-  const [row] = await rows<{ payload: string; priority: number }>(
-    client,
-    'select payload::text, priority from tock.claim(p_queue => $1)',
-    [q],
-  );
-  expect(row).toEqual({ payload: '123456789012345678901234567890.5', priority: 3 });
+  const claimed = 'select payload::text, priority from tock.claim(p_queue => $1)';
+  expect(await rows(client, claimed, [q])).toEqual([{ payload, priority: 3 }]);
 });

@@ -1,16 +1,10 @@
 import type pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../../../database.ts';
+import { expect, test } from 'vitest';
 import { expectInvariants } from '../../invariants.ts';
+import { client, databasePerFile, db } from '../../test_database.ts';
 import { claim, complete, enqueue, value } from '../../verbs.ts';
 
-let db: Database;
-
-beforeAll(async () => {
-  db = await freshDatabase();
-});
-
-afterAll(() => db.drop());
+databasePerFile();
 
 // A tenth of the tasks is ready before the first claim. Soon the workers wait for each new task. Then the
 // snapshot of a claim's inner statement can be newer than that of the outer one.
@@ -22,7 +16,6 @@ test.each([
   'eight workers at limit %i claim %i tasks beside writers, each once and with its payload',
   async (limit, total) => {
     const queue = `limit-${limit}`;
-    const client = await db.connect();
     const sent = new Map<string, string>();
     let serial = 0;
 
@@ -61,18 +54,16 @@ test.each([
     await send(client, total - serial);
     writing = false;
     await working;
-    for (const runs of [await claim(client, queue, { limit: 1000 })]) {
-      // In a worker's last claim all streams may have been locked by others.
-      for (const run of runs) delivered.push([run.id, JSON.stringify(run.payload)]);
-    }
+    // In a worker's last claim all streams may have been locked by others.
+    for (const run of await claim(client, queue, { limit: 1000 }))
+      delivered.push([run.id, JSON.stringify(run.payload)]);
     expect(sent.size).toBe(total);
     expect(delivered).toHaveLength(total);
     const wrong = delivered.filter(([id, payload]) => sent.get(id) !== payload);
     expect(wrong.slice(0, 5)).toEqual([]);
     expect(new Set(delivered.map(([id]) => id)).size).toBe(total);
-    expect(
-      await value(client, 'select count(*)::int from tock.leases where runs > $1', [limit]),
-    ).toBe(0);
+    const larger = 'select count(*)::int from tock.leases where runs > $1';
+    expect(await value(client, larger, [limit])).toBe(0);
     await expectInvariants(client);
   },
 );

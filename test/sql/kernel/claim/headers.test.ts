@@ -22,15 +22,10 @@ const trace = { traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902
 /** The headers that lease_headers() returns for each run of a claim, in the claim's order. */
 async function headersOf(queue: string, limit = 1) {
   const runs = await claim(client, queue, { limit });
-  const headersByRun = await value<Record<string, { headers: unknown }>>(
-    client,
-    'select tock.lease_headers(p_lease => $1)',
-    [leaseOf(runs)],
-  );
-  return {
-    lease: leaseOf(runs),
-    headers: runs.map((run) => headersByRun[run.run_id]?.headers ?? null),
-  };
+  const lease = leaseOf(runs);
+  const headersByRun = await value(client, 'select tock.lease_headers(p_lease => $1)', [lease]);
+  const ofRuns = headersByRun as Record<string, { headers: unknown }>;
+  return { lease, headers: runs.map((run) => ofRuns[run.run_id]?.headers ?? null) };
 }
 
 test('headers stay with a task through failures, losses and another run of it', async () => {
@@ -85,7 +80,7 @@ test('an erased task has neither headers nor a URL', async () => {
   expect((await task(client, id as string))?.options ?? {}).toEqual({});
 });
 
-test('invalid headers are refused', async () => {
+test('empty headers are none', async () => {
   const [id] = await enqueue(client, 'plain', [{ payload: 1, headers: {} }]);
   expect((await task(client, id as string))?.options).toBeNull();
   expect((await headersOf('plain')).headers).toEqual([null]);
@@ -94,10 +89,8 @@ test('invalid headers are refused', async () => {
 test.each([
   [[], 'headers'],
   [{ 'Upper-Case': 'x' }, 'headers.Upper-Case'],
-  [{ 'a b': 'x' }, 'headers.a b'],
   [{ '': 'x' }, 'headers'],
   [{ a: 1 }, 'headers.a'],
-  [{ a: null }, 'headers.a'],
   [{ a: 'x\r\nhost: evil' }, 'headers.a'],
   [{ a: 'é' }, 'headers.a'],
   [{ ['a'.repeat(101)]: 'x' }, `headers.${'a'.repeat(100)}`],

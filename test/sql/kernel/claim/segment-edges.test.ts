@@ -1,19 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import type pg from 'pg';
-import { afterAll, beforeEach, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../../../database.ts';
-import { expectInvariants } from '../../invariants.ts';
+import { expect, test } from 'vitest';
+import { client, databasePerTest, db } from '../../test_database.ts';
 import {
   claim,
   complete,
   drain,
   enqueue,
   numberedTasks,
-  pidOf,
   type Run,
   rows,
   value,
-  waitUntilBlocked,
 } from '../../verbs.ts';
 import {
   claimRuns,
@@ -21,18 +17,10 @@ import {
   enqueueAndComplete,
   moveNearSegmentEnd,
 } from '../segment/segments.ts';
+import { begin, blocked, invariantsAfterEach } from '../sessions.ts';
 
-let db: Database;
-let client: pg.Client;
-const used: Database[] = [];
-
-beforeEach(async () => {
-  db = await freshDatabase();
-  used.push(db);
-  client = await db.connect();
-});
-
-afterAll(() => Promise.all(used.map((database) => database.drop())));
+databasePerTest();
+invariantsAfterEach();
 
 const payloads = (runs: Run[]) => runs.map((run) => run.payload);
 
@@ -40,25 +28,19 @@ const payloads = (runs: Run[]) => runs.map((run) => run.payload);
 // claim that then moved its cursor into the later segment would skip that run.
 test('a claim that reads a later segment sees runs that were added to its own segment meanwhile', async () => {
   await enqueueAndComplete(client, 'q', 1);
-  const writer = await db.connect();
-  await writer.query('begin');
+  const writer = await begin();
   await enqueue(writer, 'q', numberedTasks(4));
   await moveNearSegmentEnd(client, 0);
   await enqueue(writer, 'q', numberedTasks(5, 4));
   await createSegments(client);
-  const holder = await db.connect();
-  await holder.query('begin');
+  const holder = await begin();
   await holder.query('lock table tock.runs_4 in access exclusive mode');
-  const worker = await db.connect();
-  const pid = await pidOf(worker);
-  const claimed = claim(worker, 'q', { limit: 9 });
-  await waitUntilBlocked(client, pid);
+  const claimed = await blocked(await db.connect(), (on) => claim(on, 'q', { limit: 9 }));
   await writer.query('commit');
   await holder.query('commit');
-  const seen = payloads(await claimed);
+  const seen = payloads(await claimed());
   seen.push(...payloads((await drain(client, 'q')).flat()));
   expect(seen).toEqual(numberedTasks(9).map((task) => task.payload));
-  await expectInvariants(client);
 });
 
 /** Replaces wait_for_lock() so that waits for streams and slots never time out. */
@@ -72,11 +54,7 @@ const waitForEver = () =>
 
 test('a cursor that was read before its stream was deactivated and reactivated leases nothing', async () => {
   await enqueue(client, 'q', numberedTasks(1));
-  const [stream] = await rows(
-    client,
-    'select number, start_after from tock.streams where queue = $1',
-    ['q'],
-  );
+  const [stream] = await rows(client, 'select number, start_after from tock.streams');
   await complete(client, (await claimRuns(client, 'q')).lease);
   await client.query('select tock.deactivate_streams()');
   expect(await value(client, 'select count(*)::int from tock.streams where awake')).toBe(0);
@@ -98,23 +76,19 @@ test('a cursor that was read before its stream was deactivated and reactivated l
   );
   expect(leased).toEqual([]);
   expect(payloads((await drain(client, 'q')).flat())).toEqual([99]);
-  await expectInvariants(client);
 });
 
 test("deactivation goes by the segment that a stream's writer left, not the one that it entered", async () => {
   await enqueueAndComplete(client, 'q', 2);
-  const writer = await db.connect();
-  await writer.query('begin');
+  const writer = await begin();
   await enqueue(writer, 'other', numberedTasks(1));
   await waitForEver();
-  const sleeper = await db.connect();
-  const pid = await pidOf(sleeper);
-  const rested = sleeper.query('select tock.deactivate_streams()');
-  await waitUntilBlocked(client, pid);
+  const rested = await blocked(await db.connect(), (on) =>
+    on.query('select tock.deactivate_streams()'),
+  );
   await moveNearSegmentEnd(client, 0);
   await enqueue(writer, 'q', numberedTasks(3));
   await writer.query('commit');
-  await rested;
+  await rested();
   expect(payloads((await drain(client, 'q')).flat())).toEqual([0, 1, 2]);
-  await expectInvariants(client);
 });

@@ -1,7 +1,7 @@
 import type pg from 'pg';
-import { afterAll, beforeEach, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../../../database.ts';
+import { expect, test } from 'vitest';
 import { expectInvariants } from '../../invariants.ts';
+import { client, databasePerTest } from '../../test_database.ts';
 import {
   claim,
   complete,
@@ -9,42 +9,20 @@ import {
   enqueue,
   leaseOf,
   numberedTasks,
-  pidOf,
   refusal,
-  rows,
   value,
-  waitUntilBlocked,
 } from '../../verbs.ts';
+import { begin, overlapping } from '../sessions.ts';
 
-let db: Database;
-let client: pg.Client;
-const used: Database[] = [];
-
-beforeEach(async () => {
-  db = await freshDatabase();
-  used.push(db);
-  client = await db.connect();
-});
-
-afterAll(() => Promise.all(used.map((database) => database.drop())));
-
-const open = async (how = '') => {
-  const other = await db.connect();
-  await other.query(`begin ${how}`);
-  await other.query('select count(*) from tock.leases');
-  return other;
-};
+databasePerTest();
 
 test('a claim that had to wait returns all runs that it leases, later ones included', async () => {
-  const holder = await open();
-  expect(await claim(holder, 'late', { limit: 9, request_id: 'same' })).toEqual([]);
-  const claimer = await db.connect();
-  const pid = await pidOf(claimer);
-  const waiting = claim(claimer, 'late', { limit: 9, request_id: 'same' });
-  await waitUntilBlocked(client, pid);
-  const ids = await enqueue(client, 'late', numberedTasks(3));
-  await holder.query('commit');
-  const runs = await waiting;
+  const call = (on: pg.Client) => claim(on, 'late', { limit: 9, request_id: 'same' });
+  let ids: string[] = [];
+  const [first, runs] = await overlapping(call, call, 'commit', async () => {
+    ids = await enqueue(client, 'late', numberedTasks(3));
+  });
+  expect(first).toEqual([]);
   expect(runs.map((run) => [run.id, run.payload])).toEqual(ids.map((id, n) => [id, n]));
   expect(await value(client, 'select sum(runs)::int from tock.leases')).toBe(3);
 });
@@ -72,16 +50,11 @@ const commit = (on: pg.Client) => value<string>(on, "select current_setting('syn
 test('a claim in its own transaction, marked as such, commits asynchronously', async () => {
   await enqueue(client, 'own', numberedTasks(2));
   // The setting lasts until the end of the transaction, so the claim's own statement reads it.
-  const setting = (alone: boolean) =>
-    rows<{ setting: string }>(
-      client,
-      `select c.id, current_setting('synchronous_commit') as setting
-       from tock.claim(p_queue => $1, p_own_transaction => $2) c`,
-      ['own', alone],
-    );
-  expect((await setting(true))[0]?.setting).toBe('off');
+  const setting = `select current_setting('synchronous_commit')
+    from tock.claim(p_queue => 'own', p_own_transaction => $1)`;
+  expect(await value(client, setting, [true])).toBe('off');
   expect(await commit(client)).toBe('on');
-  expect((await setting(false))[0]?.setting).toBe('on');
+  expect(await value(client, setting, [false])).toBe('on');
 });
 
 test('a claim marked as its own transaction, but with earlier writes, commits synchronously', async () => {
@@ -93,31 +66,12 @@ test('a claim marked as its own transaction, but with earlier writes, commits sy
   await client.query('commit');
 });
 
-test("a claim in a user's transaction leaves its commit mode unchanged", async () => {
-  await enqueue(client, 'theirs', numberedTasks(4));
-  const statement = 'select id from tock.claim(p_queue => $1)';
-  await client.query('begin');
-  await client.query('create temporary table work (id int)');
-  await client.query(statement, ['theirs']);
-  expect(await commit(client)).toBe('on');
-  await client.query('commit');
-  await client.query('begin');
-  await client.query(statement, ['theirs']);
-  expect(await commit(client)).toBe('on');
-  await client.query('commit');
-});
-
 test('a claim beside other statements in one message, or inside a function, leaves the commit mode unchanged', async () => {
   await enqueue(client, 'beside', numberedTasks(4));
   const answers = (await client.query(
-    `create table if not exists other_work (id int); select id from tock.claim('beside');
-     select current_setting('synchronous_commit') as setting`,
-  )) as unknown as pg.QueryResult[];
-  expect(answers.at(-1)?.rows).toEqual([{ setting: 'on' }]);
-  const first = (await client.query(
     `select id from tock.claim('beside'); select current_setting('synchronous_commit') as setting`,
   )) as unknown as pg.QueryResult[];
-  expect(first.at(-1)?.rows).toEqual([{ setting: 'on' }]);
+  expect(answers.at(-1)?.rows).toEqual([{ setting: 'on' }]);
   await client.query(`create function wrapped() returns text language plpgsql as $$
     begin
       perform id from tock.claim('beside');
@@ -129,11 +83,10 @@ test('a claim beside other statements in one message, or inside a function, leav
 test('an open claim leaves other streams to other claims, and its own runs to none', async () => {
   await enqueue(client, 'shared', numberedTasks(4, 0, { priority: 1 }));
   await enqueue(client, 'shared', numberedTasks(4, 4, { priority: 2 }));
-  const other = await open();
+  const other = await begin();
   expect((await claim(other, 'shared', { limit: 2 })).map((run) => run.payload)).toEqual([0, 1]);
-  expect((await claim(client, 'shared', { limit: 9 })).map((run) => run.payload)).toEqual([
-    4, 5, 6, 7,
-  ]);
+  const beside = (await claim(client, 'shared', { limit: 9 })).map((run) => run.payload);
+  expect(beside).toEqual([4, 5, 6, 7]);
   expect(await claim(client, 'shared', { limit: 9 })).toEqual([]);
   await other.query('commit');
   const left = (await drain(client, 'shared')).flat();
@@ -144,13 +97,9 @@ test('an open claim leaves other streams to other claims, and its own runs to no
 test('a claim without its lock is still refused: the primary key of the leases is the fence', async () => {
   await enqueue(client, 'fencing_token', numberedTasks(4));
   const runs = await claim(client, 'fencing_token', { limit: 2 });
-  const refused = await refusal(
-    client.query(
-      `insert into tock.leases (stream, after_position, last_position, runs, token, leased_until)
-       select stream, after_position, last_position + 1, runs, gen_random_uuid(), now()
-       from tock.leases where token = $1`,
-      [leaseOf(runs)],
-    ),
-  );
-  expect(refused.code).toBe('23505');
+  const again = `insert into tock.leases
+      (stream, after_position, last_position, runs, token, leased_until)
+    select stream, after_position, last_position + 1, runs, gen_random_uuid(), now()
+    from tock.leases where token = $1`;
+  expect((await refusal(client.query(again, [leaseOf(runs)]))).code).toBe('23505');
 });

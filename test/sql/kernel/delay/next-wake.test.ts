@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
-import { client, databasePerTest, db } from '../../test_database.ts';
+import { client, databasePerTest } from '../../test_database.ts';
 import { enqueue, makeDue, task, value } from '../../verbs.ts';
+import { begin } from '../sessions.ts';
 
 databasePerTest();
 
@@ -21,8 +22,7 @@ const wakes = () =>
 
 test('a delayed task that is committed after a later one was promoted wakes at once', async () => {
   await tick();
-  const other = await db.connect();
-  await other.query('begin');
+  const other = await begin();
   const [late = ''] = await enqueue(other, 'q', [{ delay_seconds: 1000 }]);
   await other.query("update tock.waiting set due_at = clock_timestamp() - interval '1 ms'");
   await enqueue(client, 'q', [{ delay_seconds: 1000 }]);
@@ -45,8 +45,7 @@ test.each([
 ])(
   'a task that is %s long after a sweep wakes at once, and the next tick sweeps',
   async (_, end) => {
-    const other = await db.connect();
-    await other.query('begin');
+    const other = await begin();
     const [late = ''] = await enqueue(other, 'q', [{ delay_seconds: 1 }]);
     await other.query(long);
     if (end !== 'commit') await other.query(end);
@@ -68,8 +67,7 @@ test.each([
 test('a due task whose promotion was rolled back wakes at once', async () => {
   const [id = ''] = await enqueue(client, 'q', [{ delay_seconds: 1 }]);
   await client.query(long);
-  const other = await db.connect();
-  await other.query('begin');
+  const other = await begin();
   await other.query('select tock.promote()');
   await tick();
   await other.query('rollback');
@@ -96,8 +94,7 @@ test('a task at a concurrency key that was due long ago wakes at once', async ()
 });
 
 test('a short transaction that writes a delayed task causes no wake-up before the task is due', async () => {
-  const other = await db.connect();
-  await other.query('begin');
+  const other = await begin();
   await enqueue(other, 'q', [{ delay_seconds: 1000 }]);
   await tick();
   await other.query('commit');

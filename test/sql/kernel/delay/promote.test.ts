@@ -1,31 +1,21 @@
-import type pg from 'pg';
-import { afterAll, beforeEach, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../../../database.ts';
+import { expect, test } from 'vitest';
 import { expectInvariants } from '../../invariants.ts';
+import { client, databasePerTest } from '../../test_database.ts';
 import {
   claim,
   complete,
   enqueue,
-  leaseOf,
   makeDue,
   numberedTasks,
   promote,
+  type Run,
   rows,
   task,
   value,
 } from '../../verbs.ts';
+import { begin } from '../sessions.ts';
 
-let db: Database;
-let client: pg.Client;
-const used: Database[] = [];
-
-beforeEach(async () => {
-  db = await freshDatabase();
-  used.push(db);
-  client = await db.connect();
-});
-
-afterAll(() => Promise.all(used.map((database) => database.drop())));
+databasePerTest();
 
 /** Promotes upwards from the newest due time that was promoted, as claims do. */
 const ahead = (limit = 1000) =>
@@ -33,11 +23,8 @@ const ahead = (limit = 1000) =>
 
 /** Enqueues one task for each number n, due n minutes ago. */
 async function overdue(queue: string, minutes: number[], on = client): Promise<string[]> {
-  const ids = await enqueue(
-    on,
-    queue,
-    minutes.map((n) => ({ payload: n, delay_seconds: 3600 })),
-  );
+  const tasks = minutes.map((n) => ({ payload: n, delay_seconds: 3600 }));
+  const ids = await enqueue(on, queue, tasks);
   for (const [n, id] of ids.entries()) {
     await on.query(
       `update tock.waiting set due_at = now() - $2 * interval '1 minute' where position = $1::bigint >> 20`,
@@ -57,42 +44,30 @@ test('tasks come out of waiting in the order in which they were due', async () =
 });
 
 test('a task that is not yet due stays, and one that waited keeps its id and options', async () => {
-  const [id] = await enqueue(client, 'q', [
-    { payload: { a: 1 }, delay_seconds: 60, priority: 1, tenant: 'acme', max_attempts: 3 },
-  ]);
+  const options = { payload: { a: 1 }, priority: 1, tenant: 'acme', max_attempts: 3 };
+  const [id] = await enqueue(client, 'q', [{ ...options, delay_seconds: 60 }]);
   expect(await promote(client)).toBe(0);
   await makeDue(client, 'q');
   expect(await promote(client)).toBe(1);
   expect((await task(client, id as string))?.state).toBe('ready');
-  const [run] = await claim(client, 'q');
-  expect(run).toMatchObject({
-    id,
-    payload: { a: 1 },
-    priority: 1,
-    tenant: 'acme',
-    max_attempts: 3,
-  });
-  expect(run?.run_id).not.toBe(id);
-  await complete(client, run?.lease as string, [{ id, result: 'by the task' }]);
+  const [run] = (await claim(client, 'q')) as [Run];
+  expect(run).toMatchObject({ id, ...options });
+  expect(run.run_id).not.toBe(id);
+  await complete(client, run.lease, [{ id, result: 'by the task' }]);
   expect(await task(client, id as string)).toMatchObject({ state: 'done', result: 'by the task' });
-  expect(await task(client, run?.run_id as string)).toMatchObject({ id, state: 'done' });
+  expect(await task(client, run.run_id)).toMatchObject({ id, state: 'done' });
 });
 
 test('a promotion is bounded, and the next one continues where it ended', async () => {
-  await overdue(
-    'q',
-    Array.from({ length: 25 }, (_, n) => 25 - n),
-  );
-  expect([await ahead(10), await ahead(10), await ahead(10), await ahead(10)]).toEqual([
-    10, 10, 5, 0,
-  ]);
+  const minutes = Array.from({ length: 25 }, (_, n) => 25 - n);
+  await overdue('q', minutes);
+  for (const count of [10, 10, 5, 0]) expect(await ahead(10)).toBe(count);
   const runs = await claim(client, 'q', { limit: 30 });
-  expect(runs.map((run) => run.payload)).toEqual(Array.from({ length: 25 }, (_, n) => 25 - n));
+  expect(runs.map((run) => run.payload)).toEqual(minutes);
 });
 
 test('a task that commits below the newest one promoted is found by the sweep', async () => {
-  const writer = await db.connect();
-  await writer.query('begin');
+  const writer = await begin();
   const late = await overdue('q', [30], writer);
   const early = await overdue('q', [10]);
   expect(await promote(client)).toBe(1);
@@ -106,11 +81,8 @@ test('a task that commits below the newest one promoted is found by the sweep', 
 
 test('a claim in its own transaction promotes due tasks first', async () => {
   const ids = await overdue('q', [2, 1]);
-  const runs = await rows<{ id: string }>(
-    client,
-    "select id from tock.claim(p_queue => 'q', p_limit => 5, p_own_transaction => true)",
-  );
-  expect(runs.map((run) => run.id)).toEqual(ids);
+  const own = "select id from tock.claim(p_queue => 'q', p_limit => 5, p_own_transaction => true)";
+  expect((await rows(client, own)).map((run) => run.id)).toEqual(ids);
 });
 
 test('a claim inside a transaction promotes nothing for others', async () => {
@@ -123,8 +95,7 @@ test('a claim inside a transaction promotes nothing for others', async () => {
 
 test('two concurrent promotions share the due tasks', async () => {
   await overdue('q', [5, 4, 3, 2, 1]);
-  const other = await db.connect();
-  await other.query('begin');
+  const other = await begin();
   expect(await value(other, 'select tock.promote(p_limit => 3)')).toBe(3);
   expect(await promote(client)).toBe(2);
   await other.query('commit');
@@ -132,22 +103,8 @@ test('two concurrent promotions share the due tasks', async () => {
   await expectInvariants(client);
 });
 
-test('a promotion that is rolled back leaves its tasks waiting', async () => {
-  const ids = await overdue('q', [2, 1]);
-  await client.query('begin');
-  expect(await promote(client)).toBe(2);
-  await client.query('rollback');
-  expect((await task(client, ids[0] as string))?.state).toBe('waiting');
-  expect(await promote(client)).toBe(2);
-  const runs = await claim(client, 'q', { limit: 9 });
-  expect(runs.map((run) => run.id)).toEqual(ids);
-  await complete(client, leaseOf(runs));
-  await expectInvariants(client);
-});
-
 test('an open transaction with a delayed task holds up no other waiting task', async () => {
-  const writer = await db.connect();
-  await writer.query('begin');
+  const writer = await begin();
   const held = await enqueue(writer, 'q', numberedTasks(1, 0, { delay_seconds: 1000 }));
   for (let round = 0; round < 5; round++) {
     const ids = await overdue('q', [3, 2]);
@@ -162,10 +119,8 @@ test('an open transaction with a delayed task holds up no other waiting task', a
 });
 
 test('an empty claim answers when to claim again', async () => {
-  const retry = (queue: string) =>
-    value<number | null>(client, 'select (tock.claim_state(array[$1])).retry_after_seconds', [
-      queue,
-    ]);
+  const state = 'select (tock.claim_state(array[$1])).retry_after_seconds';
+  const retry = (queue: string) => value<number | null>(client, state, [queue]);
   await enqueue(client, 'soon', [{ delay_seconds: 12 }, { delay_seconds: 500 }]);
   await enqueue(client, 'far', [{ delay_seconds: 5000 }]);
   await enqueue(client, 'now', [{ delay_seconds: 0.05 }]);

@@ -1,6 +1,5 @@
-import type pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../../../database.ts';
+import { expect, test } from 'vitest';
+import { client, databasePerFile } from '../../test_database.ts';
 import {
   claim,
   drain,
@@ -11,85 +10,56 @@ import {
   task,
   value,
 } from '../../verbs.ts';
+import { begin, spreadTasks } from '../sessions.ts';
 
-let db: Database;
-let client: pg.Client;
-
-beforeAll(async () => {
-  db = await freshDatabase();
-  client = await db.connect();
-});
-
-afterAll(() => db.drop());
+databasePerFile();
 
 test('tasks get ids in the order of the call', async () => {
-  const ids = await enqueue(client, 'order', numberedTasks(200));
-  expect(ids).toHaveLength(200);
-  expect(ids.map(BigInt)).toEqual(ids.map(BigInt).sort((a, b) => (a < b ? -1 : 1)));
+  const tasks = numberedTasks(200);
+  const ids = await enqueue(client, 'order', tasks);
+  expect(ids).toEqual(ids.toSorted((a, b) => (BigInt(a) < BigInt(b) ? -1 : 1)));
   const runs = await claim(client, 'order', { limit: 200 });
   expect(runs.map((run) => run.id)).toEqual(ids);
-  expect(runs.map((run) => run.payload)).toEqual(
-    numberedTasks(200).map((numberedTask) => numberedTask.payload),
-  );
+  expect(runs.map((run) => run.payload)).toEqual(tasks.map((task) => task.payload));
 });
 
 test('a task keeps its payload, priority, tenant and attempts', async () => {
   const payload = { text: 'ß \\ "quoted"', list: [1, null, { deep: true }] };
-  const [id] = await enqueue(client, 'whole', [
-    { payload, priority: 2, tenant: 'acme', max_attempts: 4 },
-  ]);
-  const [run] = await claim(client, 'whole');
-  expect(run).toMatchObject({ id, payload, priority: 2, tenant: 'acme', attempt: 1 });
-  expect(run?.max_attempts).toBe(4);
+  const options = { payload, priority: 2, tenant: 'acme', max_attempts: 4 };
+  const [id] = await enqueue(client, 'whole', [options]);
+  expect(await claim(client, 'whole')).toMatchObject([{ id, ...options, attempt: 1 }]);
 });
 
-test('a task may have no payload, and no options but a null', async () => {
+test('a task may have no payload and options that are null, and a call no task', async () => {
+  expect(await enqueue(client, 'bare', [])).toEqual([]);
   await enqueue(client, 'bare', [{}, { payload: null, priority: null, tenant: null }]);
-  const runs = await claim(client, 'bare', { limit: 10 });
-  expect(runs.map((run) => run.payload)).toEqual([null, null]);
-  expect(runs[1]?.priority).toBe(5);
-});
-
-test('an empty call creates no task', async () => {
-  expect(await enqueue(client, 'order', [])).toEqual([]);
+  const bare = { payload: null, priority: 5, tenant: null };
+  expect(await claim(client, 'bare', { limit: 10 })).toMatchObject([bare, bare]);
 });
 
 test('a task with a delay waits until the delay is over', async () => {
   const [id] = await enqueue(client, 'later', [{ payload: 1, delay_seconds: 3600 }]);
-  const before = await value<Date>(client, 'select now()');
-  const row = (await task(client, id as string)) as TaskRow;
-  expect(row.state).toBe('waiting');
-  const seconds = ((row.run_at as Date).getTime() - before.getTime()) / 1000;
-  expect(seconds).toBeGreaterThan(3590);
-  expect(seconds).toBeLessThanOrEqual(3600);
+  const { state, run_at, created_at } = (await task(client, id as string)) as TaskRow;
+  expect(state).toBe('waiting');
+  expect(Math.round((Number(run_at) - Number(created_at)) / 1000)).toBe(3600);
   expect(await claim(client, 'later')).toEqual([]);
 });
 
-test('a task with run_at waits until then, and a past run_at makes it ready at once', async () => {
+test('a task with run_at waits until then, and a past run_at or no delay makes it ready at once', async () => {
   const instant = new Date(Date.now() + 9 * 365 * 86_400_000);
-  const [later, past] = await enqueue(client, 'at', [
-    { run_at: instant.toISOString().replace('Z', '+00:00'), payload: 'later' },
-    { run_at: '2001-01-01T00:00:00Z', payload: 'past' },
+  const [later, ...now] = await enqueue(client, 'at', [
+    { run_at: instant.toISOString().replace('Z', '+00:00') },
+    { run_at: '2001-01-01T00:00:00Z' },
+    { delay_seconds: 0 },
   ]);
   expect((await task(client, later as string))?.run_at).toEqual(instant);
   const runs = await claim(client, 'at', { limit: 10 });
-  expect(runs.map((run) => run.id)).toEqual([past]);
-});
-
-test('a delay of zero is no delay', async () => {
-  const [id] = await enqueue(client, 'no-delay', [{ delay_seconds: 0 }]);
-  expect(
-    await value(client, 'select count(*)::int from tock.waiting where queue = $1', ['no-delay']),
-  ).toBe(0);
-  expect((await claim(client, 'no-delay'))[0]?.id).toBe(id);
+  expect(runs.map((run) => run.id)).toEqual(now);
 });
 
 test("a tenant's tasks all lie in one bucket, below the queue's number of buckets", async () => {
   await client.query(`select tock.put_queue('lanes', '{"lanes": 4}')`);
-  const tenants = numberedTasks(40).map((numberedTask) => ({
-    tenant: `tenant-${Number(numberedTask.payload) % 20}`,
-  }));
-  await enqueue(client, 'lanes', tenants);
+  await enqueue(client, 'lanes', spreadTasks(40, 1, 20, 5));
   const streams = await rows<{ lanes: number; lane: number }>(
     client,
     `select count(distinct s.lane)::int as lanes, max(s.lane) as lane
@@ -111,13 +81,9 @@ test('an unknown queue is created with the default policy', async () => {
 
 test('a large call is spread over slots, and several workers share it at once', async () => {
   const ids = await enqueue(client, 'large', numberedTasks(12_000));
-  const slots = await value<number>(
-    client,
-    `select count(distinct s.slot)::int from tock.streams s where s.queue = 'large'`,
-  );
-  expect(slots).toBe(3);
-  const holder = await db.connect();
-  await holder.query('begin');
+  const slots = "select count(distinct slot)::int from tock.streams where queue = 'large'";
+  expect(await value(client, slots)).toBe(3);
+  const holder = await begin();
   const first = await claim(holder, 'large', { limit: 10 });
   const second = await claim(client, 'large', { limit: 10 });
   await holder.query('commit');
@@ -129,22 +95,13 @@ test('a large call is spread over slots, and several workers share it at once', 
 });
 
 test('enqueue_task() enqueues one task with plain arguments', async () => {
-  const id = await value<string>(
-    client,
-    `select tock.enqueue_task(p_queue => 'plain', p_payload => '{"a": 1}', p_priority => 1,
-       p_tenant => 'acme', p_max_attempts => 2)`,
+  const call = (options: string) =>
+    value<string>(client, `select tock.enqueue_task(p_queue => 'plain', ${options})`);
+  const id = await call(
+    `p_payload => '{"a": 1}', p_priority => 1, p_tenant => 'acme', p_max_attempts => 2`,
   );
-  const [run] = await claim(client, 'plain');
-  expect(run).toMatchObject({
-    id,
-    payload: { a: 1 },
-    priority: 1,
-    tenant: 'acme',
-    max_attempts: 2,
-  });
-  const later = await value<string>(
-    client,
-    `select tock.enqueue_task(p_queue => 'plain', p_run_at => now() + interval '9 years')`,
-  );
+  const options = { payload: { a: 1 }, priority: 1, tenant: 'acme', max_attempts: 2 };
+  expect(await claim(client, 'plain')).toMatchObject([{ id, ...options }]);
+  const later = await call(`p_run_at => now() + interval '9 years'`);
   expect(await task(client, later)).toMatchObject({ state: 'waiting', payload: null });
 });

@@ -1,23 +1,13 @@
-import type pg from 'pg';
-import { afterAll, beforeEach, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../../../database.ts';
-import { expectInvariants } from '../../invariants.ts';
+import { expect, test } from 'vitest';
+import { client, databasePerTest, db } from '../../test_database.ts';
 import { claim, complete, drain, enqueue, leaseOf, numberedTasks, value } from '../../verbs.ts';
+import { begin, invariantsAfterEach } from '../sessions.ts';
 
-let db: Database;
-let client: pg.Client;
-const used: Database[] = [];
+databasePerTest();
+invariantsAfterEach();
 
-beforeEach(async () => {
-  db = await freshDatabase();
-  used.push(db);
-  client = await db.connect();
-});
-
-afterAll(() => Promise.all(used.map((database) => database.drop())));
-
-async function drained(queue: string): Promise<string[]> {
-  return (await drain(client, queue)).flat().map((run) => run.id);
+async function drained(queue: string, on = client): Promise<string[]> {
+  return (await drain(on, queue)).flat().map((run) => run.id);
 }
 
 /** Enqueues, claims and completes 3,000 tasks, in ten rounds. */
@@ -33,27 +23,23 @@ async function thousandsPass(queue: string): Promise<void> {
 test('a task in an open transaction delays no other task and is claimed once it commits', async () => {
   await enqueue(client, 'flow', numberedTasks(5));
   await drained('flow');
-  const open = await db.connect();
-  await open.query('begin');
+  const open = await begin();
   const ids = await enqueue(open, 'flow', numberedTasks(2));
   await thousandsPass('flow');
   await open.query('select 1');
   await thousandsPass('flow');
   await open.query('commit');
   expect(await drained('flow')).toEqual(ids);
-  await expectInvariants(client);
 });
 
 test('a task whose open transaction creates its queue delays no other task and is claimed once it commits', async () => {
-  const open = await db.connect();
-  await open.query('begin');
+  const open = await begin();
   const ids = await enqueue(open, 'new', numberedTasks(2));
   await thousandsPass('new');
   expect(await value(client, 'select tock.deactivate_streams()')).toBeGreaterThan(0);
   await thousandsPass('new');
   await open.query('commit');
   expect(await drained('new')).toEqual(ids);
-  await expectInvariants(client);
 });
 
 test('forty open transactions enqueue to one queue, and all their tasks are claimed', async () => {
@@ -67,22 +53,8 @@ test('forty open transactions enqueue to one queue, and all their tasks are clai
   expect(await drained('forty')).toEqual([]);
   // The last writer to begin commits first: the writers need no order.
   for (const writer of writers.reverse()) await writer.query('commit');
-  const slots = await value<number>(client, 'select count(distinct slot)::int from tock.streams');
-  expect(slots).toBe(40);
+  expect(await value(client, 'select count(distinct slot)::int from tock.streams')).toBe(40);
   expect([ids[0], ...(await drained('forty'))].sort()).toEqual(ids.sort());
-  await expectInvariants(client);
-});
-
-test('tasks that are rolled back to a savepoint do not exist, and those before and after it do', async () => {
-  await client.query('begin');
-  const before = await enqueue(client, 'saved', numberedTasks(2));
-  await client.query('savepoint a');
-  await enqueue(client, 'saved', numberedTasks(3));
-  await client.query('rollback to a');
-  const after = await enqueue(client, 'saved', numberedTasks(1));
-  await client.query('commit');
-  expect(await drained('saved')).toEqual([...before, ...after]);
-  await expectInvariants(client);
 });
 
 test('a slot that a rollback to a savepoint frees is taken by another transaction, and both keep their order', async () => {
@@ -96,10 +68,9 @@ test('a slot that a rollback to a savepoint frees is taken by another transactio
   const mine = await enqueue(client, 'slots', numberedTasks(2));
   await client.query('commit');
   const reader = await db.connect();
-  expect((await drain(reader, 'slots')).flat().map((run) => run.id)).toEqual(mine);
+  expect(await drained('slots', reader)).toEqual(mine);
   await other.query('commit');
-  expect((await drain(reader, 'slots')).flat().map((run) => run.id)).toEqual(theirs);
-  await expectInvariants(client);
+  expect(await drained('slots', reader)).toEqual(theirs);
 });
 
 test('a session cannot choose its slot by a setting', async () => {
@@ -108,7 +79,7 @@ test('a session cannot choose its slot by a setting', async () => {
   await client.query('begin');
   const mine = await enqueue(client, 'said', numberedTasks(1));
   const theirs = await enqueue(other, 'said', numberedTasks(1));
-  expect((await drain(other, 'said')).flat().map((run) => run.id)).toEqual(theirs);
+  expect(await drained('said', other)).toEqual(theirs);
   await client.query('commit');
   expect(await drained('said')).toEqual(mine);
 });
@@ -118,8 +89,7 @@ test.each(['repeatable read', 'serializable'])(
   async (level) => {
     await enqueue(client, 'levels', numberedTasks(1));
     await drained('levels');
-    const writer = await db.connect();
-    await writer.query(`begin isolation level ${level}`);
+    const writer = await begin(`isolation level ${level}`);
     await writer.query('select count(*) from tock.runs');
     await enqueue(client, 'levels', numberedTasks(3));
     expect(await drained('levels')).toHaveLength(3);
@@ -128,15 +98,13 @@ test.each(['repeatable read', 'serializable'])(
     expect(await drained('levels')).toHaveLength(3);
     await writer.query('commit');
     expect(await drained('levels')).toEqual(ids);
-    await expectInvariants(client);
   },
 );
 
 test.each(['repeatable read', 'serializable'])(
   'an enqueue to a queue that is newer than its %s snapshot succeeds or gets a conflict',
   async (level) => {
-    const writer = await db.connect();
-    await writer.query(`begin isolation level ${level}`);
+    const writer = await begin(`isolation level ${level}`);
     await writer.query('select count(*) from tock.streams');
     await enqueue(client, 'made', numberedTasks(1));
     const outcome = await enqueue(writer, 'made', numberedTasks(1)).catch((error) => error.code);
@@ -146,7 +114,6 @@ test.each(['repeatable read', 'serializable'])(
       await writer.query('rollback');
     }
     expect(await drained('made')).toHaveLength(Array.isArray(outcome) ? 2 : 1);
-    await expectInvariants(client);
   },
 );
 
@@ -166,12 +133,10 @@ test('serializable transactions that enqueue concurrently all commit or get 4000
     await writer.query('commit');
   }
   expect((await drained('side')).sort()).toEqual(ids.sort());
-  await expectInvariants(client);
 });
 
 test('a task in a prepared transaction delays no other task and is claimed once it commits', async () => {
-  const writer = await db.connect();
-  await writer.query('begin');
+  const writer = await begin();
   const ids = await enqueue(writer, 'prepared', numberedTasks(2));
   await writer.query(`prepare transaction '${db.name}'`);
   await writer.end();
@@ -179,18 +144,15 @@ test('a task in a prepared transaction delays no other task and is claimed once 
   expect(await value(client, 'select tock.deactivate_streams()')).toBeGreaterThanOrEqual(0);
   await client.query(`commit prepared '${db.name}'`);
   expect(await drained('prepared')).toEqual(ids);
-  await expectInvariants(client);
 });
 
 test('a prepared claim keeps its runs, and its rollback makes them ready again', async () => {
   const ids = await enqueue(client, 'two-phase', numberedTasks(2));
-  const worker = await db.connect();
-  await worker.query('begin');
+  const worker = await begin();
   const runs = await claim(worker, 'two-phase', { limit: 2 });
   expect(leaseOf(runs)).toBeTruthy();
   await worker.query(`prepare transaction '${db.name}'`);
   expect(await drained('two-phase')).toEqual([]);
   await client.query(`rollback prepared '${db.name}'`);
   expect(await drained('two-phase')).toEqual(ids);
-  await expectInvariants(client);
 });

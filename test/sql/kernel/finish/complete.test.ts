@@ -1,7 +1,6 @@
-import type pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../../../database.ts';
+import { afterAll, expect, test } from 'vitest';
 import { expectInvariants } from '../../invariants.ts';
+import { client, databasePerFile } from '../../test_database.ts';
 import {
   claim,
   complete,
@@ -15,28 +14,17 @@ import {
   task,
   value,
 } from '../../verbs.ts';
+import { spreadTasks } from '../sessions.ts';
 
-let db: Database;
-let client: pg.Client;
+databasePerFile();
+afterAll(() => expectInvariants(client));
+
 let queues = 0;
-
-beforeAll(async () => {
-  db = await freshDatabase();
-  client = await db.connect();
-});
-
-afterAll(async () => {
-  await expectInvariants(client);
-  await db.drop();
-});
 
 /** Claims tasks in one lease, over one or several streams. */
 async function leased(count: number, streams = 2): Promise<[lease: string, runs: Run[]]> {
   const queue = `q${++queues}`;
-  const tasks = numberedTasks(count).map((numberedTask, n) => ({
-    ...numberedTask,
-    priority: n % streams,
-  }));
+  const tasks = spreadTasks(count, streams);
   // A call of more than 5,000 tasks would take several slots, and so several streams.
   for (let n = 0; n < count; n += 5000) await enqueue(client, queue, tasks.slice(n, n + 5000));
   const runs = await claim(client, queue, { limit: count, worker: 'w' });
@@ -46,19 +34,16 @@ async function leased(count: number, streams = 2): Promise<[lease: string, runs:
 
 const ids = (runs: Run[]) => runs.map((run) => run.id);
 const state = async (run: Run | undefined) => (await task(client, run?.id as string))?.state;
-const open = (lease: string) =>
-  value(client, 'select count(*)::int from tock.leases where token = $1 and closed_at is null', [
-    lease,
-  ]);
+const ofLease = 'select count(*)::int from tock.leases where token = $1 and closed_at is null';
+const open = (lease: string) => value(client, ofLease, [lease]);
 
 test('one call completes all tasks of a lease, and a repeat answers the same', async () => {
   const [lease, runs] = await leased(20);
-  expect(await state(runs[0])).toBe('running');
   const answer = { completed: 20, refused: [] };
   expect(await complete(client, lease)).toEqual(answer);
-  const ended = (await task(client, runs[0]?.id as string))?.ended_at;
+  const ended = await task(client, runs[0]?.id as string);
   expect(await complete(client, lease)).toEqual(answer);
-  expect((await task(client, runs[0]?.id as string))?.ended_at).toEqual(ended);
+  expect(await task(client, runs[0]?.id as string)).toEqual(ended);
   for (const run of runs) expect(await state(run)).toBe('done');
 });
 
@@ -79,37 +64,12 @@ test('a different result is refused, and changes nothing', async () => {
   const [lease, runs] = await leased(2);
   const [first, second] = ids(runs);
   await complete(client, lease, [{ id: first, result: 1 }]);
-  expect(await complete(client, lease, [{ id: first, result: 2 }])).toEqual({
-    completed: 0,
-    refused: [first],
-  });
-  const both = [
-    { id: first, result: 2 },
-    { id: second, result: 2 },
-  ];
-  expect(await complete(client, lease, both)).toEqual({ completed: 1, refused: [first] });
+  const refused = [first];
+  const other = await complete(client, lease, [{ id: first, result: 2 }]);
+  expect(other).toEqual({ completed: 0, refused });
+  const both = [first, second].map((id) => ({ id, result: 2 }));
+  expect(await complete(client, lease, both)).toEqual({ completed: 1, refused });
   expect((await task(client, first as string))?.result).toBe(1);
-});
-
-test('a lease is closed when its last task is completed, one by one', async () => {
-  const [lease, runs] = await leased(5);
-  for (const id of ids(runs)) {
-    expect(await open(lease)).not.toBe(0);
-    expect(await complete(client, lease, [{ id }])).toEqual({ completed: 1, refused: [] });
-  }
-  expect(await open(lease)).toBe(0);
-});
-
-test('a part of a lease, then the rest', async () => {
-  const [lease, runs] = await leased(10);
-  await complete(
-    client,
-    lease,
-    ids(runs.slice(0, 4)).map((id) => ({ id, result: 'part' })),
-  );
-  expect(await complete(client, lease)).toEqual({ completed: 10, refused: [] });
-  expect((await task(client, runs[0]?.id as string))?.result).toBe('part');
-  expect(await task(client, runs[9]?.id as string)).toMatchObject({ state: 'done', result: null });
 });
 
 test('tasks of another lease are refused, and those of this lease are completed', async () => {
@@ -134,25 +94,6 @@ test('an unknown lease completes no run', async () => {
   expect(await state(runs[0])).toBe('running');
 });
 
-test('two workers that complete the last two tasks concurrently leave nothing running', async () => {
-  const [lease, runs] = await leased(2, 1);
-  const other = await db.connect();
-  await client.query('begin');
-  await other.query('begin');
-  expect(await complete(client, lease, [{ id: runs[0]?.id }])).toMatchObject({ completed: 1 });
-  expect(await complete(other, lease, [{ id: runs[1]?.id }])).toMatchObject({ completed: 1 });
-  await client.query('commit');
-  await other.query('commit');
-  expect([await state(runs[0]), await state(runs[1])]).toEqual(['done', 'done']);
-  await client.query(
-    "update tock.leases set leased_until = now() - interval '1 s' where token = $1",
-    [lease],
-  );
-  expect(await value(client, 'select tock.reap(p_sweep => true)')).toBe(0);
-  expect(await open(lease)).toBe(0);
-  expect([await state(runs[0]), await state(runs[1])]).toEqual(['done', 'done']);
-});
-
 test('a large lease is completed with ten thousand results in one call', async () => {
   const [lease, runs] = await leased(10_000, 1);
   const results = runs.map((run) => ({ id: run.id, result: run.payload }));
@@ -161,32 +102,29 @@ test('a large lease is completed with ten thousand results in one call', async (
   expect(await open(lease)).toBe(0);
 });
 
-describe('a completion is refused with the name of the field for', () => {
-  test.each([
-    ['results that are no array', { id: '1' }, 'results'],
-    ['no results', [], 'results'],
-    ['a result without an id', [{ id: '1' }, { result: 1 }], 'results[1].id'],
-    ['an id that is none', [{ id: 'abc' }], 'results[0].id'],
-    ['a negative id', [{ id: -5 }], 'results[0].id'],
-    ['an id beyond bigint', [{ id: '9223372036854775808' }], 'results[0].id'],
-    ['an id twice', [{ id: '5' }, { id: '6' }, { id: '5' }], 'results[2].id'],
-    ['an unknown key', [{ id: '5', outcome: 1 }], 'results[0]'],
-    ['a huge result', [{ id: '5', result: 'x'.repeat(300_000) }], 'results[0].result'],
-  ])('%s', async (_, results, field) => {
-    const [lease] = await leased(1);
-    expect(await refusal(complete(client, lease, results))).toMatchObject({
-      code: 'TK422',
-      detail: field,
-    });
-    expect(await open(lease)).toBe(1);
-  });
+test.each([
+  ['results that are no array', { id: '1' }, 'results'],
+  ['no results', [], 'results'],
+  ['a result without an id', [{ id: '1' }, { result: 1 }], 'results[1].id'],
+  ['an id that is none', [{ id: 'abc' }], 'results[0].id'],
+  ['a negative id', [{ id: -5 }], 'results[0].id'],
+  ['an id beyond bigint', [{ id: '9223372036854775808' }], 'results[0].id'],
+  ['an id twice', [{ id: '5' }, { id: '6' }, { id: '5' }], 'results[2].id'],
+  ['an unknown key', [{ id: '5', outcome: 1 }], 'results[0]'],
+  ['a huge result', [{ id: '5', result: 'x'.repeat(300_000) }], 'results[0].result'],
+])('a completion is refused with the name of the field for %s', async (_, results, field) => {
+  const [lease] = await leased(1);
+  const refused = await refusal(complete(client, lease, results));
+  expect(refused).toMatchObject({ code: 'TK422', detail: field });
+  expect(await open(lease)).toBe(1);
 });
 
-test('a whole completion counts the completed runs of a lease over several streams, failed runs aside', async () => {
-  for (const [low, high] of [
-    [1, 3],
-    [3, 1],
-  ] as const) {
+test.each([
+  [1, 3],
+  [3, 1],
+])(
+  'a whole completion of a lease over two streams with %i and %i runs counts all but the failed',
+  async (low, high) => {
     const queue = `rows-${low}`;
     await enqueue(client, queue, numberedTasks(low, 0, { priority: 1 }));
     await enqueue(client, queue, numberedTasks(high, 0, { priority: 2 }));
@@ -194,28 +132,20 @@ test('a whole completion counts the completed runs of a lease over several strea
     const lease = leaseOf(runs);
     const failed = runs.filter((run) => run.priority === 1).map(({ id }) => ({ id, fatal: true }));
     await fail(client, lease, failed);
-    expect(await complete(client, lease)).toMatchObject({ completed: high });
-    expect(await complete(client, lease)).toMatchObject({ completed: high });
-  }
-});
+    for (let call = 0; call < 2; call++)
+      expect(await complete(client, lease)).toMatchObject({ completed: high });
+  },
+);
 
-test.each([
-  [
-    'complete',
-    (lease: string, part?: string[]) =>
-      complete(
-        client,
-        lease,
-        part?.map((id) => ({ id })),
-      ),
-  ],
-  [
-    'fail',
-    (lease: string, part?: string[]) =>
-      fail(client, lease, part?.map((id) => ({ id, fatal: true })) ?? { fatal: true }),
-  ],
-  ['release', (lease: string, part?: string[]) => release(client, lease, part)],
-])(
+const named = (part?: string[], end = {}) => part?.map((id) => ({ id, ...end }));
+type End = (lease: string, part?: string[]) => Promise<object | undefined>;
+const wholeEnds: Record<string, End> = {
+  complete: (lease, part) => complete(client, lease, named(part)),
+  fail: (lease, part) => fail(client, lease, named(part, { fatal: true }) ?? { fatal: true }),
+  release: (lease, part) => release(client, lease, part),
+};
+
+test.each(Object.entries(wholeEnds))(
   'to %s a whole lease answers the same when it is repeated, after some runs ended by id',
   async (_, end) => {
     const [lease, runs] = await leased(6);

@@ -1,7 +1,6 @@
-import type pg from 'pg';
-import { afterAll, beforeEach, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../../../database.ts';
+import { expect, test } from 'vitest';
 import { expectInvariants } from '../../invariants.ts';
+import { client, databasePerTest, db } from '../../test_database.ts';
 import {
   claim,
   complete,
@@ -11,26 +10,16 @@ import {
   fail,
   leaseOf,
   numberedTasks,
-  pidOf,
   release,
   task,
   value,
-  waitUntilBlocked,
 } from '../../verbs.ts';
 import { moveNearSegmentEnd, startNextSegment } from '../segment/segments.ts';
+import { begin, invariantsAfterEach, leased, overlapping } from '../sessions.ts';
 
 // The functions that end runs are compiled for the current segment. A lease of another segment takes a slower way.
-let db: Database;
-let client: pg.Client;
-const used: Database[] = [];
-
-beforeEach(async () => {
-  db = await freshDatabase();
-  used.push(db);
-  client = await db.connect();
-});
-
-afterAll(() => Promise.all(used.map((database) => database.drop())));
+databasePerTest();
+invariantsAfterEach();
 
 const segmentOf = (id: string) =>
   value<number>(client, 'select tock.segment_of($1::bigint >> 20)', [id]);
@@ -44,63 +33,39 @@ async function claimOne(queue: string, on = client) {
 }
 
 /** The verbs that end a part of a lease: each with a queue, the expected answer and the task's next state. */
-const ends = [
-  {
-    queue: 'failed',
-    end: (lease: string, id: string) => fail(client, lease, [{ id, ...again }]),
-    answer: { failed: 1, dead: 0, refused: [] },
-    state: 'ready',
-  },
-  {
-    queue: 'later',
-    end: (lease: string) => fail(client, lease, { retry_in_seconds: 100 }),
-    answer: { failed: 1, dead: 0, refused: [] },
-    state: 'waiting',
-  },
-  {
-    queue: 'dead',
-    end: (lease: string, id: string) => fail(client, lease, [{ id, fatal: true }]),
-    answer: { failed: 1, dead: 1, refused: [] },
-    state: 'dead',
-  },
-  {
-    queue: 'released',
-    end: (lease: string) => release(client, lease),
-    answer: { released: 1, refused: [] },
-    state: 'ready',
-  },
-  {
-    queue: 'done',
-    end: (lease: string, id: string) => complete(client, lease, [{ id, result: 7 }]),
-    answer: { completed: 1, refused: [] },
-    state: 'done',
-  },
+type End = (lease: string, id: string) => Promise<unknown>;
+const failed = (dead: number) => ({ failed: 1, dead });
+const ends: [queue: string, end: End, answer: object, state: string][] = [
+  ['failed', (lease, id) => fail(client, lease, [{ id, ...again }]), failed(0), 'ready'],
+  ['later', (lease) => fail(client, lease, { retry_in_seconds: 99 }), failed(0), 'waiting'],
+  ['dead', (lease, id) => fail(client, lease, [{ id, fatal: true }]), failed(1), 'dead'],
+  ['released', (lease) => release(client, lease), { released: 1 }, 'ready'],
+  ['done', (lease, id) => complete(client, lease, [{ id, result: 7 }]), { completed: 1 }, 'done'],
 ];
 
 /** Claims a task for each verb, lets `meanwhile` happen, and then ends the tasks. */
 async function endAfter(meanwhile: () => Promise<unknown>): Promise<void> {
   const held: { id: string; lease: string }[] = [];
-  for (const { queue } of ends) {
+  for (const [queue] of ends) {
     await enqueue(client, queue, numberedTasks(1));
     held.push(await claimOne(queue));
   }
   await meanwhile();
-  for (const [n, { end, answer, state }] of ends.entries()) {
+  for (const [n, [, end, counts, state]] of ends.entries()) {
+    const answer = { ...counts, refused: [] };
     const { id, lease } = held[n] as (typeof held)[0];
     expect(await end(lease, id)).toEqual(answer);
     expect(await task(client, id)).toMatchObject({ state });
     expect(await end(lease, id)).toEqual(answer);
   }
-  expect(await value(client, 'select count(*)::int from tock.leases where closed_at is null')).toBe(
-    0,
-  );
+  const open = 'select count(*)::int from tock.leases where closed_at is null';
+  expect(await value(client, open)).toBe(0);
   await expectInvariants(client);
   for (const queue of ['failed', 'released']) {
     const run = await claimOne(queue);
     expect(await segmentOf(run.run_id)).toBe(2);
     expect(await complete(client, run.lease)).toMatchObject({ completed: 1 });
   }
-  await expectInvariants(client);
 }
 
 test('a lease of a closed segment ends like any other', () =>
@@ -116,56 +81,29 @@ test('retries at the boundary of a segment lie on both sides, and none is lost',
   expect(await release(client, leaseOf(runs))).toEqual({ released: 20, refused: [] });
   const next = (await drain(client, 'edge')).flat();
   expect(next.map((run) => run.id)).toEqual(ids);
-  expect(await Promise.all([0, 19].map((n) => segmentOf(next[n]?.run_id as string)))).toEqual([
-    1, 2,
-  ]);
-  await expectInvariants(client);
+  const segments = [0, 19].map((n) => segmentOf(next[n]?.run_id as string));
+  expect(await Promise.all(segments)).toEqual([1, 2]);
 });
 
-/** Makes a second call that waits for the first one's transaction, then commits or rolls the first one back. */
-async function beside<T>(
-  first: (on: pg.Client) => Promise<unknown>,
-  second: (on: pg.Client) => Promise<T>,
-  how: 'commit' | 'rollback',
-  meanwhile: () => Promise<unknown> = async () => {},
-): Promise<T> {
-  const [open, other] = [await db.connect(), await db.connect()];
-  await open.query('begin');
-  await first(open);
-  const pid = await pidOf(other);
-  const answer = second(other);
-  await waitUntilBlocked(client, pid);
-  await meanwhile();
-  await open.query(how);
-  return answer;
-}
-
-async function twoOf(queue: string) {
-  const ids = await enqueue(client, queue, numberedTasks(2));
-  const [first, second] = ids as [string, string];
-  return { lease: leaseOf(await claim(client, queue, { limit: 2 })), first, second };
-}
-
 test('retries proceed while the next segment is compiled', async () => {
-  const { lease, first, second } = await twoOf('q');
+  const { lease, ids } = await leased(2);
+  const [first, second] = ids as [string, string];
   await fail(client, lease, [{ id: second, fatal: true }]);
-  const failed = await beside(
+  const [, failed] = await overlapping(
     (on) => complete(on, lease, [{ id: first, result: 1 }]),
     (on) => fail(on, lease, [{ id: first, ...again }]),
     'rollback',
     () => startNextSegment(client),
   );
   expect(failed).toEqual({ failed: 1, dead: 0, refused: [] });
-  expect(await value(client, 'select outcome from tock.leases where token = $1', [lease])).toBe(
-    'done',
-  );
+  expect(await value(client, 'select min(outcome) from tock.leases where runs > 0')).toBe('done');
   expect(await claimOne('q')).toMatchObject({ id: first, attempt: 2 });
-  await expectInvariants(client);
 });
 
 test('a task that one call completes and another fails is done, and is not retried', async () => {
-  const { lease, first, second } = await twoOf('q');
-  const failed = await beside(
+  const { lease, ids } = await leased(2);
+  const [first, second] = ids as [string, string];
+  const [, failed] = await overlapping(
     (on) => complete(on, lease, [{ id: first, result: 1 }]),
     (on) =>
       fail(
@@ -173,17 +111,16 @@ test('a task that one call completes and another fails is done, and is not retri
         lease,
         [first, second].map((id) => ({ id, ...again })),
       ),
-    'commit',
   );
   expect(failed).toEqual({ failed: 1, dead: 0, refused: [first] });
   expect(await task(client, first)).toMatchObject({ state: 'done', result: 1 });
   expect((await drain(client, 'q')).flat()).toMatchObject([{ id: second, attempt: 2 }]);
-  await expectInvariants(client);
 });
 
 test('a task that one call fails and another completes is retried, and is not done', async () => {
-  const { lease, first, second } = await twoOf('q');
-  const completed = await beside(
+  const { lease, ids } = await leased(2);
+  const [first, second] = ids as [string, string];
+  const [, completed] = await overlapping(
     (on) => fail(on, lease, [{ id: first, ...again }]),
     (on) =>
       complete(
@@ -191,11 +128,9 @@ test('a task that one call fails and another completes is retried, and is not do
         lease,
         [first, second].map((id) => ({ id, result: 1 })),
       ),
-    'commit',
   );
   expect(completed).toEqual({ completed: 1, refused: [first] });
   expect((await drain(client, 'q')).flat()).toMatchObject([{ id: first, attempt: 2 }]);
-  await expectInvariants(client);
 });
 
 test('each of many leases that are completed and failed concurrently ends in one way', async () => {
@@ -206,12 +141,10 @@ test('each of many leases that are completed and failed concurrently ends in one
   const failed = held.map(({ id, lease }) => fail(failing, lease, [{ id, ...again }]));
   const completions = await Promise.all(done);
   const failures = await Promise.all(failed);
-  for (const [n] of held.entries()) {
+  for (const [n] of held.entries())
     expect((completions[n]?.completed ?? 0) + (failures[n]?.failed ?? 0)).toBe(1);
-  }
   const went = failures.filter((answer) => answer?.failed === 1).length;
   expect((await drain(client, 'race')).flat()).toHaveLength(went);
-  await expectInvariants(client);
 });
 
 test('a pending change holds for a task whose first run lies in a closed segment', async () => {
@@ -220,8 +153,7 @@ test('a pending change holds for a task whose first run lies in a closed segment
   await startNextSegment(client);
   await fail(client, first.lease, { retry_in_seconds: 0 });
   const second = await claimOne('q');
-  const open = await db.connect();
-  await open.query('begin');
+  const open = await begin();
   await open.query('select tock.cancel(array[$1]::bigint[])', [id]);
   await fail(client, second.lease, { retry_in_seconds: 0 });
   await open.query('commit');
@@ -230,7 +162,6 @@ test('a pending change holds for a task whose first run lies in a closed segment
   // The third run sees only the pending change at the first run.
   await fail(client, third.lease, { retry_in_seconds: 0 });
   expect(await task(client, id)).toMatchObject({ state: 'cancelled' });
-  await expectInvariants(client);
 });
 
 test("a retried run that is named by its task's id and its own is retried once", async () => {
@@ -240,19 +171,15 @@ test("a retried run that is named by its task's id and its own is retried once",
   const named = [id, run_id].map((name) => ({ id: name, ...again }));
   expect(await fail(client, lease, named)).toEqual({ failed: 2, dead: 0, refused: [] });
   expect(await fail(client, lease, named)).toEqual({ failed: 2, dead: 0, refused: [] });
-  expect((await drain(client, 'q')).flat()).toMatchObject([{ id, attempt: 3 }]);
-  await expectInvariants(client);
-});
-
-test('of two outcomes for one run, the one by its own id counts', async () => {
-  const [id] = (await enqueue(client, 'q', numberedTasks(1))) as [string];
-  await fail(client, (await claimOne('q')).lease, { retry_in_seconds: 0 });
-  const { lease, run_id } = await claimOne('q');
-  const named = [
+  const third = await claimOne('q');
+  expect(third).toMatchObject({ id, attempt: 3 });
+  expect(await claim(client, 'q')).toEqual([]);
+  // Of two outcomes for one run, the one by its own id counts.
+  const both = [
     { id, fatal: true },
-    { id: run_id, ...again },
+    { id: third.run_id, ...again },
   ];
-  expect(await fail(client, lease, named)).toEqual({ failed: 2, dead: 0, refused: [] });
+  expect(await fail(client, third.lease, both)).toEqual({ failed: 2, dead: 0, refused: [] });
   expect(await task(client, id)).toMatchObject({ state: 'ready' });
 });
 
@@ -269,7 +196,6 @@ test('thousands of retried runs end by either id, and runs of other leases are r
     completed: count,
     refused: ['4', '1', '3'],
   });
-  await expectInvariants(client);
 });
 
 test('an unknown lease is refused, with or without named runs', async () => {

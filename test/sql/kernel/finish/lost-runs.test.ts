@@ -1,8 +1,9 @@
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { expectInvariants } from '../../invariants.ts';
 import { client, databasePerFile } from '../../test_database.ts';
-import { claim, expire, fail, makeDue, promote, reap, release, rows } from '../../verbs.ts';
+import { claim, expire, fail, makeDue, promote, reap, release, value } from '../../verbs.ts';
 import { startNextSegment } from '../segment/segments.ts';
+import { endTimeLimit } from '../sessions.ts';
 import {
   claimNext,
   expectWait,
@@ -21,11 +22,8 @@ test.each([
   ["over segments' edges", () => startNextSegment(client)],
 ])('a task keeps its own backoff through losses, releases and changes, %s', async (_, pass) => {
   const queue = await queueWithTasks(noJitter, [{ backoff: taskBackoff, delay_seconds: 50 }]);
-  const [{ id }] = (await rows<{ id: string }>(
-    client,
-    'select position << 20 as id from tock.waiting where queue = $1',
-    [queue],
-  )) as [{ id: string }];
+  const ofQueue = 'select position << 20 from tock.waiting where queue = $1';
+  const id = await value<string>(client, ofQueue, [queue]);
   let seconds = 0;
   /** Fails the task once more. The wait shows that the task kept its own backoff and its count of failures. */
   const check = async (what = '') => {
@@ -58,62 +56,33 @@ test.each([
   await pass();
   // 9 s is less than the next backoff. A retry comes after both, so the check sees the backoff.
   await client.query(`select tock.reschedule(array[$1::bigint], now() + interval '9 s')`, [id]);
-  await client.query(
-    "update tock.waiting set due_at = now() - interval '1 second' where queue = $1",
-    [queue],
-  );
+  await makeDue(client, queue);
   await check('rescheduled while it was ready');
   await client.query(`select tock.change(array[$1::bigint], '{"payload": "new"}')`, [id]);
   await check('changed while it waited');
   const row = await taskById(id);
   expect(row).toMatchObject({ state: 'waiting', payload: 'new', lost: 1, attempt: 8 });
   expect(row.options).toEqual({ backoff: taskBackoff });
-  expect(row.runs.map(({ state }) => state)).toEqual([
-    'failed',
-    'superseded',
-    'failed',
-    'lost',
-    'failed',
-    'superseded',
-    'failed',
-    'superseded',
-    'failed',
-    'failed',
-  ]);
+  expect(row.runs.map(({ state }) => state).join(', ')).toBe(
+    'failed, superseded, failed, lost, failed, superseded, failed, superseded, failed, failed',
+  );
 });
 
 test('a run that exceeds its time limit has failed: it counts as an attempt and waits for its backoff', async () => {
   const queue = await queueWithTasks(noJitter, [{ backoff: taskBackoff, timeout_seconds: 5 }]);
   await failing(queue, 100);
   const run = await claimNext(queue);
-  await client.query(
-    `update tock.leases set leased_until = now() - interval '1 s', timeout_at = now() - interval '1 s'
-     where token = $1`,
-    [run.lease],
-  );
+  await endTimeLimit(run.lease);
   await expectWait(run.id, 200, () => reap(client));
   expect(await taskById(run.id)).toMatchObject({ lost: 0, attempt: 3 });
 });
 
-describe.each([
+test.each([
   ['that has a backoff of its own', { backoff: taskBackoff }],
   ['that has none', {}],
-])('a task %s', (_, options) => {
-  test('does not lose attempts by workers that die: lost runs have a count of their own', async () => {
-    const policy = { max_attempts: 2, max_lost: 9, backoff_jitter: 0, backoff_base_seconds: 100 };
-    const queue = await queueWithTasks(policy, [options]);
-    for (let n = 0; n < 4; n++) {
-      await expire(client, (await claimNext(queue)).lease);
-      expect(await reap(client)).toBe(1);
-    }
-    const id = await failing(queue, 100);
-    expect(await taskById(id)).toMatchObject({ state: 'waiting', attempt: 6, lost: 4 });
-    const last = await claimNext(queue);
-    expect(await fail(client, last.lease, { error: 'last' })).toMatchObject({ dead: 1 });
-    expect(await taskById(id)).toMatchObject({ state: 'dead', error: 'last', attempt: 6, lost: 4 });
-  });
-
-  test('that kills its workers is dead after max_lost, with an error that says so', async () => {
+])(
+  'a task %s and kills its workers is dead after max_lost, with an error that says so',
+  async (_, options) => {
     const queue = await queueWithTasks({ max_lost: 3, max_attempts: 1 }, [options]);
     let id = '';
     for (const n of [1, 2, 3]) {
@@ -135,5 +104,5 @@ describe.each([
     expect(await claim(client, queue)).toEqual([]);
     await client.query('select tock.erase($1)', [id]);
     expect(await taskById(id)).toMatchObject({ state: 'dead', lost: 3, error: null });
-  });
-});
+  },
+);

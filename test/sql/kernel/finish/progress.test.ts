@@ -15,6 +15,7 @@ import {
   reap,
   rows,
 } from '../../verbs.ts';
+import { begin, spreadTasks } from '../sessions.ts';
 import {
   enqueueAndClaim,
   newQueue,
@@ -32,21 +33,19 @@ describe.each([
 ])('of %s', (_, options) => {
   test('a worker reports the progress of one run, and the last report holds', async () => {
     const { lease, ids } = await enqueueAndClaim(3, options);
-    const report = await extendWithProgress(client, lease, [
-      { id: ids[1], progress: 40, note: 'halfway, nearly' },
-    ]);
-    expect(report).toMatchObject({ refused: [] });
-    expect(await shownProgress(ids[1])).toEqual([40, 'halfway, nearly']);
-    expect((await taskById(ids[1])).runs).toMatchObject([
-      { progress: 40, note: 'halfway, nearly' },
-    ]);
+    const note = 'halfway, nearly';
+    const report = [{ id: ids[1], progress: 40, note }];
+    expect(await extendWithProgress(client, lease, report)).toMatchObject({ refused: [] });
+    expect(await shownProgress(ids[1])).toEqual([40, note]);
+    expect((await taskById(ids[1])).runs).toMatchObject([{ progress: 40, note }]);
     expect(await shownProgress(ids[0])).toEqual([null, null]);
     await extendWithProgress(client, lease, [{ id: ids[1], progress: 33.333 }]);
     expect(await shownProgress(ids[1])).toEqual([33.33, null]);
-    await extendWithProgress(client, lease, [
+    const both = [
       { id: ids[1], note: '' },
       { id: ids[2], progress: 0 },
-    ]);
+    ];
+    await extendWithProgress(client, lease, both);
     expect(await shownProgress(ids[1])).toEqual([null, '']);
     expect(await shownProgress(ids[2])).toEqual([0, null]);
   });
@@ -79,21 +78,15 @@ test('progress for all runs is one row for each stream, for any number of runs',
   const ids = await enqueue(client, queue, numberedTasks(1000));
   const runs = await claim(client, queue, { limit: 1000 });
   const before = await storedProgressRows();
-  expect(await extendWithProgress(client, leaseOf(runs), { progress: 7 })).toMatchObject({
-    runs: 1000,
-  });
+  const told = await extendWithProgress(client, leaseOf(runs), { progress: 7 });
+  expect(told).toMatchObject({ runs: 1000 });
   expect(await storedProgressRows()).toBe(before + 1);
   for (const n of [0, 1, 500, 999]) expect(await shownProgress(ids[n])).toEqual([7, null]);
 });
 
 test('progress for a lease over many streams holds for all its runs, and for no run of another lease', async () => {
   const queue = newQueue();
-  const tasks = numberedTasks(60).map((task, n) => ({
-    ...task,
-    priority: n % 4,
-    tenant: `t${n % 10}`,
-  }));
-  await enqueue(client, queue, tasks);
+  await enqueue(client, queue, spreadTasks(60, 4, 10));
   const mine = await claim(client, queue, { limit: 40 });
   const others = await claim(client, queue, { limit: 40 });
   expect(new Set(mine.map(({ lease }) => lease)).size).toBe(1);
@@ -116,9 +109,8 @@ test('the next attempt starts without progress, and the one before keeps its own
     { id: run?.run_id, progress: 1 },
     { id, progress: 2 },
   ];
-  expect(await extendWithProgress(client, run?.lease as string, twice)).toMatchObject({
-    refused: [],
-  });
+  const told = await extendWithProgress(client, run?.lease as string, twice);
+  expect(told).toMatchObject({ refused: [] });
   expect(await shownProgress(id)).toEqual([1, null]);
   await extendWithProgress(client, run?.lease as string, [{ id, progress: 3 }]);
   await complete(client, run?.lease as string);
@@ -138,15 +130,13 @@ test('a worker whose lease is over cannot report progress', async () => {
   await expire(client, lease);
   await reap(client);
   const runs = await claim(client, queue, { limit: 2 });
-  const before = await rows(client, 'select * from tock.progress order by position, of_all');
-  for (const stale of [{ progress: 99 }, ids.map((id) => ({ id, progress: 99 }))]) {
+  const stored = () => rows(client, 'select * from tock.progress order by position, of_all');
+  const before = await stored();
+  for (const stale of [{ progress: 99 }, ids.map((id) => ({ id, progress: 99 }))])
     expect(await extendWithProgress(client, lease, stale)).toBeUndefined();
-  }
   await complete(client, leaseOf(runs));
   expect(await extendWithProgress(client, leaseOf(runs), { progress: 99 })).toBeUndefined();
-  expect(await rows(client, 'select * from tock.progress order by position, of_all')).toEqual(
-    before,
-  );
+  expect(await stored()).toEqual(before);
   expect((await taskById(ids[0])).runs).toMatchObject([{ progress: 10 }, { progress: null }]);
 });
 
@@ -155,9 +145,8 @@ test("progress of ended runs and of other leases' runs is refused, the rest is s
   const foreign = (await enqueueAndClaim(1)).id;
   await complete(client, lease, [{ id: ids[0] }]);
   const report = [ids[0], ids[1], foreign, '1'].map((id) => ({ id, progress: 50 }));
-  expect(await extendWithProgress(client, lease, report)).toMatchObject({
-    refused: [ids[0], foreign, '1'],
-  });
+  const refused = [ids[0], foreign, '1'];
+  expect(await extendWithProgress(client, lease, report)).toMatchObject({ refused });
   expect((await taskById(ids[0])).runs[0]?.progress).toBeNull();
   expect(await shownProgress(ids[1])).toEqual([50, null]);
   expect(await shownProgress(foreign)).toEqual([null, null]);
@@ -170,4 +159,39 @@ test("progress of ended runs and of other leases' runs is refused, the rest is s
   await extendWithProgress(client, first?.lease as string, { progress: 9 });
   expect((await taskById(first?.id)).runs).toMatchObject([{ state: 'done', progress: null }]);
   expect(await shownProgress(second?.id)).toEqual([9, null]);
+});
+
+/** The progress and the note of a task's first run. */
+const came = async (id: string | undefined) => {
+  const [run] = (await taskById(id)).runs;
+  return [run?.progress, run?.note];
+};
+
+test('progress for a whole lease does not count for runs that have ended', async () => {
+  const { lease, ids } = await enqueueAndClaim(6);
+  const [early, own, after] = ids as [string, string, string];
+  await complete(client, lease, [{ id: early }]);
+  await extendWithProgress(client, lease, { progress: 10, note: 'of five' });
+  await extendWithProgress(client, lease, [{ id: own, progress: 20 }]);
+  await complete(client, lease, [{ id: own }]);
+  await fail(client, lease, [{ id: after, error: 'x', fatal: true }]);
+  await extendWithProgress(client, lease, { progress: 90, note: 'of three' });
+  await extendWithProgress(client, lease, { progress: 95, note: 'of three still' });
+  expect(await came(early)).toEqual([null, null]);
+  expect(await came(own)).toEqual([20, null]);
+  expect(await came(after)).toEqual([10, 'of five']);
+  await complete(client, lease);
+  for (const id of ids.slice(3)) expect(await came(id)).toEqual([95, 'of three still']);
+});
+
+test('a run keeps the progress reported until its end, also if the ending transaction began before the report', async () => {
+  const { lease, ids } = await enqueueAndClaim(2);
+  const worker = await begin();
+  await worker.query('select now()');
+  await extendWithProgress(client, lease, { progress: 80 });
+  await complete(worker, lease, [{ id: ids[0] }]);
+  await worker.query('commit');
+  await extendWithProgress(client, lease, { progress: 90 });
+  expect((await taskById(ids[0])).runs).toMatchObject([{ state: 'done', progress: 80 }]);
+  expect(await came(ids[1])).toEqual([90, null]);
 });

@@ -1,8 +1,6 @@
-import type pg from 'pg';
-import { afterAll, beforeEach, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../../../database.ts';
+import { beforeEach, expect, test } from 'vitest';
 import { conditionTimeout } from '../../../timeout.ts';
-import { expectInvariants } from '../../invariants.ts';
+import { client, databasePerTest } from '../../test_database.ts';
 import {
   claim,
   complete,
@@ -12,27 +10,20 @@ import {
   fail,
   leaseOf,
   numberedTasks,
-  pidOf,
   reap,
   release,
   task,
   value,
-  waitUntilBlocked,
 } from '../../verbs.ts';
+import { begin, invariantsAfterEach, leased, overlapping, spreadTasks } from '../sessions.ts';
 
-let db: Database;
-let client: pg.Client;
-const used: Database[] = [];
+databasePerTest();
+invariantsAfterEach();
 
 beforeEach(async () => {
-  db = await freshDatabase();
-  used.push(db);
-  client = await db.connect();
   // A reaper must skip a locked lease. If it waits, the test fails here instead of hanging.
   await client.query(`set statement_timeout = ${conditionTimeout}`);
 });
-
-afterAll(() => Promise.all(used.map((database) => database.drop())));
 
 test('a task is taken back when its lease has ended, and not before', async () => {
   const ids = await enqueue(client, 'q', numberedTasks(3));
@@ -51,49 +42,39 @@ test('a task is taken back when its lease has ended, and not before', async () =
       { state: 'running' },
     ],
   });
-  await expectInvariants(client);
 });
 
+async function expectStale(lease: string, ids: string[]): Promise<void> {
+  const named = ids.map((id) => ({ id }));
+  for (const part of [undefined, named]) {
+    expect(await complete(client, lease, part)).toBeUndefined();
+    expect(await fail(client, lease, part)).toBeUndefined();
+    expect(await release(client, lease, part && ids)).toBeUndefined();
+  }
+  expect(await extend(client, lease, 60)).toBeUndefined();
+}
+
 test('a stale lease can neither complete, fail, release nor extend', async () => {
-  const ids = await enqueue(client, 'q', numberedTasks(2));
-  const stale = leaseOf(await claim(client, 'q', { limit: 2 }));
+  const { ids, lease: stale } = await leased(2);
   await expire(client, stale);
   await reap(client);
   const fresh = leaseOf(await claim(client, 'q', { limit: 2 }));
-  const named = ids.map((id) => ({ id }));
-  expect(await complete(client, stale)).toBeUndefined();
-  expect(await complete(client, stale, named)).toBeUndefined();
-  expect(await fail(client, stale)).toBeUndefined();
-  expect(await fail(client, stale, named)).toBeUndefined();
-  expect(await release(client, stale)).toBeUndefined();
-  expect(await release(client, stale, ids)).toBeUndefined();
-  expect(await extend(client, stale, 60)).toBeUndefined();
+  await expectStale(stale, ids);
   expect((await task(client, ids[0] as string))?.state).toBe('running');
   expect(await complete(client, fresh)).toMatchObject({ completed: 2 });
-  await expectInvariants(client);
 });
 
 test('a stale lease of a task with a pending cancel is refused too', async () => {
-  const ids = await enqueue(client, 'unwanted', numberedTasks(2));
-  const stale = leaseOf(await claim(client, 'unwanted', { limit: 2 }));
+  const { ids, lease: stale } = await leased(2, 'unwanted');
   await client.query('select tock.cancel(p_ids => $1)', [ids]);
   await expire(client, stale);
   await reap(client);
   expect((await task(client, ids[0] as string))?.state).toBe('cancelled');
-  const named = ids.map((id) => ({ id }));
-  expect(await complete(client, stale)).toBeUndefined();
-  expect(await complete(client, stale, named)).toBeUndefined();
-  expect(await fail(client, stale)).toBeUndefined();
-  expect(await fail(client, stale, named)).toBeUndefined();
-  expect(await release(client, stale)).toBeUndefined();
-  expect(await release(client, stale, ids)).toBeUndefined();
-  expect(await extend(client, stale, 60)).toBeUndefined();
-  await expectInvariants(client);
+  await expectStale(stale, ids);
 });
 
 test('a task done before its lease ended stays done, only the others are lost', async () => {
-  const ids = await enqueue(client, 'q', numberedTasks(4));
-  const lease = leaseOf(await claim(client, 'q', { limit: 4 }));
+  const { ids, lease } = await leased(4);
   await complete(client, lease, [{ id: ids[1], result: 'kept' }]);
   await fail(client, lease, [{ id: ids[2], fatal: true }]);
   await expire(client, lease);
@@ -101,74 +82,56 @@ test('a task done before its lease ended stays done, only the others are lost', 
   expect((await claim(client, 'q', { limit: 9 })).map((run) => run.id)).toEqual([ids[0], ids[3]]);
   expect(await task(client, ids[1] as string)).toMatchObject({ state: 'done', result: 'kept' });
   expect((await task(client, ids[2] as string))?.state).toBe('dead');
-  expect(await complete(client, lease, [{ id: ids[1], result: 'kept' }])).toMatchObject({
-    completed: 1,
-  });
+  const repeat = await complete(client, lease, [{ id: ids[1], result: 'kept' }]);
+  expect(repeat).toMatchObject({ completed: 1 });
   expect(await complete(client, lease)).toBeUndefined();
-  await expectInvariants(client);
 });
 
-test('a part completed in an open transaction is neither reaped nor run twice', async () => {
-  const ids = await enqueue(client, 'q', numberedTasks(3));
-  const lease = leaseOf(await claim(client, 'q', { limit: 3 }));
-  await expire(client, lease);
-  const worker = await db.connect();
-  await worker.query('begin');
-  expect(await complete(worker, lease, [{ id: ids[0], result: 1 }])).toMatchObject({
-    completed: 1,
-  });
-  expect(await reap(client)).toBe(0);
-  await worker.query('commit');
-  expect(await reap(client)).toBe(2);
-  const again = await claim(client, 'q', { limit: 9 });
-  expect(again.map((run) => run.id)).toEqual(ids.slice(1));
-  expect((await task(client, ids[0] as string))?.state).toBe('done');
-  await expectInvariants(client);
-});
+test.each([
+  ['commit', [2]],
+  ['rollback', [0, 2]],
+])(
+  'a part completed in an open transaction is neither reaped nor run twice, and keeps the lease (%s)',
+  async (end, left) => {
+    const { ids, lease } = await leased(3);
+    await expire(client, lease);
+    const worker = await begin();
+    const part = [{ id: ids[0], result: 1 }];
+    expect(await complete(worker, lease, part)).toMatchObject({ completed: 1 });
+    expect(await complete(client, lease, [{ id: ids[1] }])).toMatchObject({ completed: 1 });
+    expect(await reap(client)).toBe(0);
+    await worker.query(end);
+    expect(await reap(client)).toBe(left.length);
+    const again = await claim(client, 'q', { limit: 9 });
+    expect(again.map((run) => run.id)).toEqual(left.map((n) => ids[n]));
+  },
+);
 
 test('a part completed while the reaper works is refused as too late', async () => {
-  const ids = await enqueue(client, 'q', numberedTasks(2));
-  const lease = leaseOf(await claim(client, 'q', { limit: 2 }));
+  const { ids, lease } = await leased(2);
   await expire(client, lease);
-  const reaper = await db.connect();
-  await reaper.query('begin');
-  expect(await reap(reaper)).toBe(2);
-  const pid = await pidOf(client);
-  const late = complete(client, lease, [{ id: ids[0], result: 1 }]);
-  await waitUntilBlocked(await db.connect(), pid);
-  await reaper.query('commit');
-  expect(await late).toBeUndefined();
+  const answers = await overlapping(reap, (on) => complete(on, lease, [{ id: ids[0], result: 1 }]));
+  expect(answers).toEqual([2, undefined]);
   expect(await claim(client, 'q', { limit: 9 })).toHaveLength(2);
-  await expectInvariants(client);
 });
 
 test('a whole lease completed while the reaper works is refused, and a reaper beside an open completion skips the lease', async () => {
-  await enqueue(client, 'q', numberedTasks(2));
-  const lease = leaseOf(await claim(client, 'q', { limit: 2 }));
+  const { lease } = await leased(2);
   await expire(client, lease);
-  const other = await db.connect();
-  await other.query('begin');
-  expect(await reap(other)).toBe(2);
-  const pid = await pidOf(client);
-  const late = complete(client, lease);
-  await waitUntilBlocked(await db.connect(), pid);
-  await other.query('commit');
-  expect(await late).toBeUndefined();
+  expect(await overlapping(reap, (on) => complete(on, lease))).toEqual([2, undefined]);
   const second = leaseOf(await claim(client, 'q', { limit: 2 }));
   await expire(client, second);
-  await other.query('begin');
+  const other = await begin();
   expect(await complete(other, second)).toMatchObject({ completed: 2 });
   expect(await reap(client)).toBe(0);
   await other.query('commit');
   expect(await reap(client)).toBe(0);
   expect(await claim(client, 'q', { limit: 9 })).toEqual([]);
-  await expectInvariants(client);
 });
 
 test('a claim that commits after its own deadline is reaped too', async () => {
   const ids = await enqueue(client, 'q', numberedTasks(2));
-  const worker = await db.connect();
-  await worker.query('begin');
+  const worker = await begin();
   await expire(worker, leaseOf(await claim(worker, 'q', { limit: 2 })));
   await enqueue(client, 'other', numberedTasks(1));
   await expire(client, leaseOf(await claim(client, 'other')));
@@ -176,7 +139,6 @@ test('a claim that commits after its own deadline is reaped too', async () => {
   await worker.query('commit');
   expect(await reap(client)).toBe(2);
   expect((await claim(client, 'q', { limit: 9 })).map((run) => run.id)).toEqual(ids);
-  await expectInvariants(client);
 });
 
 test('after the clock was set back leases are reaped at their deadlines', async () => {
@@ -191,11 +153,9 @@ test('after the clock was set back leases are reaped at their deadlines', async 
   await expire(client, lease);
   const call = () => value(client, 'select tock.reap()');
   expect(await call()).toBe(1);
-  await client.query('update tock.leases set leased_until = clock_timestamp() where token = $1', [
-    later,
-  ]);
+  const over = 'update tock.leases set leased_until = clock_timestamp() where token = $1';
+  await client.query(over, [later]);
   expect(await call()).toBe(1);
-  await expectInvariants(client);
 });
 
 test('lost runs are counted apart, and a task is dead after max_lost of them', async () => {
@@ -212,15 +172,9 @@ test('lost runs are counted apart, and a task is dead after max_lost of them', a
   expect(run[0]).toMatchObject({ attempt: 3 });
   expect(await fail(client, leaseOf(run), { retry_in_seconds: 0 })).toMatchObject({ dead: 0 });
   await lose();
-  expect(await task(client, id as string)).toMatchObject({ state: 'dead', lost: 3 });
-  expect((await task(client, id as string))?.runs.map((shownRun) => shownRun.state)).toEqual([
-    'lost',
-    'lost',
-    'failed',
-    'lost',
-  ]);
+  const runs = ['lost', 'lost', 'failed', 'lost'].map((state) => ({ state }));
+  expect(await task(client, id as string)).toMatchObject({ state: 'dead', lost: 3, runs });
   expect(await claim(client, 'q')).toEqual([]);
-  await expectInvariants(client);
 });
 
 test('leases of thousands are reaped in bounded calls, the earliest first', async () => {
@@ -231,37 +185,27 @@ test('leases of thousands are reaped in bounded calls, the earliest first', asyn
   expect(await value(client, 'select tock.reap(p_limit => 1, p_sweep => true)')).toBe(50);
   expect(await reap(client)).toBe(100);
   expect(await claim(client, 'q', { limit: 1000 })).toHaveLength(300);
-  await expectInvariants(client);
 });
 
 test('a lease over several streams is reaped whole', async () => {
-  const tasks = numberedTasks(40).map((numberedTask, n) => ({
-    ...numberedTask,
-    priority: n % 4,
-    tenant: `t${n % 10}`,
-  }));
-  await enqueue(client, 'q', tasks);
+  await enqueue(client, 'q', spreadTasks(40, 4, 10));
   const lease = leaseOf(await claim(client, 'q', { limit: 40 }));
   await expire(client, lease);
   expect(await reap(client)).toBe(40);
   expect(await complete(client, lease)).toBeUndefined();
   expect(await claim(client, 'q', { limit: 100 })).toHaveLength(40);
-  await expectInvariants(client);
 });
 
 test('a lease of which one row is locked is reaped later, as a whole', async () => {
-  const tasks = numberedTasks(4).map((numberedTask, n) => ({ ...numberedTask, priority: n % 2 }));
-  await enqueue(client, 'q', tasks);
+  await enqueue(client, 'q', spreadTasks(4, 2));
   const lease = leaseOf(await claim(client, 'q', { limit: 4 }));
   await expire(client, lease);
   // A worker that ends its lease has the first of two rows by now, and is about to lock the second.
-  const worker = await db.connect();
-  await worker.query('begin');
+  const worker = await begin();
   await worker.query('select from tock.leases where token = $1 limit 1 for update', [lease]);
   expect(await reap(client)).toBe(0);
   await worker.query('commit');
   expect(await complete(client, lease)).toEqual({ completed: 4, refused: [] });
-  await expectInvariants(client);
 });
 
 test('the maintenance job takes back more lost tasks than one batch holds', async () => {

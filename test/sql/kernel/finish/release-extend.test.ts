@@ -1,7 +1,6 @@
-import type pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../../../database.ts';
+import { afterAll, expect, test } from 'vitest';
 import { expectInvariants } from '../../invariants.ts';
+import { client, databasePerFile } from '../../test_database.ts';
 import {
   claim,
   complete,
@@ -16,19 +15,12 @@ import {
   task,
   value,
 } from '../../verbs.ts';
+import { leased, spreadTasks } from '../sessions.ts';
 
-let db: Database;
-let client: pg.Client;
+databasePerFile();
+afterAll(() => expectInvariants(client));
 
-beforeAll(async () => {
-  db = await freshDatabase();
-  client = await db.connect();
-});
-
-afterAll(async () => {
-  await expectInvariants(client);
-  await db.drop();
-});
+const unknown = '00000000-0000-4000-8000-000000000001';
 
 test('a released task is ready at once and has lost no attempt', async () => {
   const [id] = await enqueue(client, 'given', [{ payload: 'p', max_attempts: 1 }]);
@@ -45,26 +37,8 @@ test('a released task is ready at once and has lost no attempt', async () => {
   });
 });
 
-test('a part of a lease is released, and the rest stays', async () => {
-  const ids = await enqueue(client, 'part', numberedTasks(5));
-  const lease = leaseOf(await claim(client, 'part', { limit: 5 }));
-  expect(await release(client, lease, ids.slice(3))).toEqual({ released: 2, refused: [] });
-  expect((await claim(client, 'part', { limit: 9 })).map((run) => run.id)).toEqual(ids.slice(3));
-  expect(await complete(client, lease)).toMatchObject({ completed: 3 });
-});
-
-test('a release repeated answers the same and makes no second run', async () => {
-  await enqueue(client, 'twice', numberedTasks(2));
-  const lease = leaseOf(await claim(client, 'twice', { limit: 2 }));
-  const answer = { released: 2, refused: [] };
-  expect(await release(client, lease)).toEqual(answer);
-  expect(await release(client, lease)).toEqual(answer);
-  expect(await claim(client, 'twice', { limit: 9 })).toHaveLength(2);
-});
-
 test('a repeated release of a task with a pending cancel answers the same', async () => {
-  const ids = await enqueue(client, 'unwanted', numberedTasks(2));
-  const lease = leaseOf(await claim(client, 'unwanted', { limit: 2 }));
+  const { ids, lease } = await leased(2, 'unwanted');
   await client.query('select tock.cancel(p_ids => $1)', [ids]);
   const answer = { released: 2, refused: [] };
   expect(await release(client, lease)).toEqual(answer);
@@ -78,16 +52,12 @@ test("finished tasks and other leases' tasks are not released", async () => {
   await complete(client, lease, [{ id: ids[0] }]);
   expect(await release(client, lease, ids)).toEqual({ released: 1, refused: [ids[0], ids[2]] });
   expect(await release(client, lease, [ids[2] as string])).toBeUndefined();
-  expect(await release(client, '00000000-0000-4000-8000-000000000001')).toBeUndefined();
+  expect(await release(client, unknown)).toBeUndefined();
 });
 
 test('a lease is extended from now, and never shortened', async () => {
   await client.query(`select tock.put_queue('longer', '{"lease_seconds": 500}')`);
-  await enqueue(
-    client,
-    'longer',
-    numberedTasks(3).map((numberedTask, n) => ({ ...numberedTask, priority: n })),
-  );
+  await enqueue(client, 'longer', spreadTasks(3, 3));
   const [run] = await claim(client, 'longer', { limit: 3, lease_seconds: 50 });
   const lease = run?.lease as string;
   const longer = await extend(client, lease, 100);
@@ -99,25 +69,15 @@ test('a lease is extended from now, and never shortened', async () => {
 });
 
 test('a lease past its deadline, but not yet reaped, can still be extended', async () => {
-  await enqueue(client, 'late', numberedTasks(1));
-  const lease = leaseOf(await claim(client, 'late'));
+  const { lease } = await leased(1, 'late');
   await expire(client, lease);
   expect((await extend(client, lease, 60))?.runs).toBe(1);
   expect(await reap(client)).toBe(0);
   expect(await complete(client, lease)).toMatchObject({ completed: 1 });
 });
 
-test('a closed lease and an unknown one are not extended', async () => {
-  await enqueue(client, 'closed', numberedTasks(1));
-  const lease = leaseOf(await claim(client, 'closed'));
-  await complete(client, lease);
-  expect(await extend(client, lease, 60)).toBeUndefined();
-  expect(await extend(client, '00000000-0000-4000-8000-000000000001', 60)).toBeUndefined();
-});
-
 test.each([0, -1, 86_401])('%i is no number of seconds to extend by', async (seconds) => {
-  await enqueue(client, 'bad', numberedTasks(1));
-  const lease = leaseOf(await claim(client, 'bad'));
+  const { lease } = await leased(1, 'bad');
   const refused = await refusal(extend(client, lease, seconds));
   expect(refused).toMatchObject({ code: 'TK422', detail: 'lease_seconds' });
 });
@@ -129,9 +89,7 @@ test('a lease and a task know their queue', async () => {
   expect(await value(client, 'select tock.queue_of_lease($1)', [lease])).toBe('mine');
   expect(await value(client, 'select tock.queue_of_task($1)', [id])).toBe('mine');
   expect(await value(client, 'select tock.queue_of_task($1)', [waiting])).toBe('mine');
-  const unknown = '00000000-0000-4000-8000-000000000001';
   expect(await value(client, 'select tock.queue_of_lease($1)', [unknown])).toBeNull();
-  for (const none of ['0', '1048575', '-1', '9223372036854775807']) {
+  for (const none of ['0', '1048575', '-1', '9223372036854775807'])
     expect(await value(client, 'select tock.queue_of_task($1)', [none])).toBeNull();
-  }
 });

@@ -69,8 +69,6 @@ test('a completion follows the keep_results setting committed before it, also in
 test('a result that is not kept is bounded all the same', async () => {
   const { lease, ids } = await leased(false);
   const large = [{ id: ids[0], result: 'x'.repeat(300_000) }];
-  expect(await refusal(complete(client, lease, large))).toMatchObject({
-    code: 'TK422',
-    detail: 'results[0].result',
-  });
+  const refused = await refusal(complete(client, lease, large));
+  expect(refused).toMatchObject({ code: 'TK422', detail: 'results[0].result' });
 });

@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { expectInvariants } from '../../invariants.ts';
 import { client, databasePerFile } from '../../test_database.ts';
 import { claim, enqueue, fail, refusal, value } from '../../verbs.ts';
@@ -87,11 +87,8 @@ test('jitter shortens a wait by at most its share, and never lengthens one', asy
     expect(new Set(seconds).size).toBeGreaterThan(jitter === 0 ? 0 : 250);
   }
   // Jitter shortens capped waits too. Otherwise tasks that fail for long would all be retried at once.
-  const capped = await waits({
-    backoff_kind: 'linear',
-    backoff_cap_seconds: 100,
-    backoff_jitter: 0.5,
-  });
+  const policy = { backoff_kind: 'linear', backoff_cap_seconds: 100, backoff_jitter: 0.5 };
+  const capped = await waits(policy);
   expect(Math.max(...capped)).toBeLessThanOrEqual(100);
   expect(new Set(capped).size).toBeGreaterThan(250);
 });
@@ -108,20 +105,16 @@ test('the greatest values of every backoff option give a finite wait', async () 
   }
 });
 
-describe('a backoff is refused with the name of the field for', () => {
-  test.each([
-    ['a number', 5, 'backoff'],
-    ['a list', [], 'backoff'],
-    ['an unknown kind', { kind: 'random' }, 'backoff.kind'],
-    ['no kind', { kind: null }, 'backoff.kind'],
-    ['an unknown part', { seconds: 1 }, 'backoff.seconds'],
-    ['a base below 0', { base_seconds: -1 }, 'backoff.base_seconds'],
-    ['a base that is a text', { base_seconds: '5' }, 'backoff.base_seconds'],
-    ['a factor below 1', { factor: 0.5 }, 'backoff.factor'],
-    ['a cap over a month', { cap_seconds: 2_678_401 }, 'backoff.cap_seconds'],
-    ['a jitter above 1', { jitter: 1.1 }, 'backoff.jitter'],
-  ])('%s', async (_, backoff, field) => {
-    const refused = await refusal(enqueue(client, 'refused', [{}, { backoff }]));
-    expect(refused).toMatchObject({ code: 'TK422', detail: `tasks[1].${field}` });
-  });
+test.each([
+  ['a number', 5, 'backoff'],
+  ['an unknown kind', { kind: 'random' }, 'backoff.kind'],
+  ['an unknown part', { seconds: 1 }, 'backoff.seconds'],
+  ['a base below 0', { base_seconds: -1 }, 'backoff.base_seconds'],
+  ['a base that is a text', { base_seconds: '5' }, 'backoff.base_seconds'],
+  ['a factor below 1', { factor: 0.5 }, 'backoff.factor'],
+  ['a cap over a month', { cap_seconds: 2_678_401 }, 'backoff.cap_seconds'],
+  ['a jitter above 1', { jitter: 1.1 }, 'backoff.jitter'],
+])('a backoff is refused with the name of the field for %s', async (_, backoff, field) => {
+  const refused = await refusal(enqueue(client, 'refused', [{}, { backoff }]));
+  expect(refused).toMatchObject({ code: 'TK422', detail: `tasks[1].${field}` });
 });

@@ -1,7 +1,6 @@
 import type pg from 'pg';
-import { afterAll, beforeEach, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../../../database.ts';
-import { expectInvariants } from '../../invariants.ts';
+import { expect, test } from 'vitest';
+import { client, databasePerTest, db } from '../../test_database.ts';
 import {
   claim,
   complete,
@@ -13,18 +12,10 @@ import {
   rows,
   value,
 } from '../../verbs.ts';
+import { begin, invariantsAfterEach } from '../sessions.ts';
 
-let db: Database;
-let client: pg.Client;
-const used: Database[] = [];
-
-beforeEach(async () => {
-  db = await freshDatabase();
-  used.push(db);
-  client = await db.connect();
-});
-
-afterAll(() => Promise.all(used.map((database) => database.drop())));
+databasePerTest();
+invariantsAfterEach();
 
 const rest = (on: pg.Client = client) => value<number>(on, 'select tock.deactivate_streams()');
 const awake = () => value<number>(client, 'select count(*)::int from tock.streams where awake');
@@ -53,7 +44,6 @@ test('a stream at rest wakes with the next task', async () => {
   const ids = await enqueue(client, 'sleepy', numberedTasks(3));
   expect(await awake()).toBe(1);
   expect((await claim(client, 'sleepy', { limit: 5 })).map((run) => run.id)).toEqual(ids);
-  await expectInvariants(client);
 });
 
 test('a stream with an open writer stays awake', async () => {
@@ -65,13 +55,11 @@ test('a stream with an open writer stays awake', async () => {
   expect(await rest()).toBe(0);
   await writer.query('commit');
   expect((await claim(client, 'held', { limit: 5 })).map((run) => run.id)).toEqual(ids);
-  await expectInvariants(client);
 });
 
 test('a stream with an open claim stays awake, also when the claim is rolled back', async () => {
   await enqueue(client, 'claimed', numberedTasks(2));
-  const other = await db.connect();
-  await other.query('begin');
+  const other = await begin();
   expect(await claim(other, 'claimed', { limit: 5 })).toHaveLength(2);
   expect(await rest()).toBe(0);
   await other.query('rollback');
@@ -101,19 +89,16 @@ test("a task from a snapshot older than its stream's rest is refused or claimed,
   await writer.query('rollback');
   const ids = await enqueue(writer, 'old', numberedTasks(1));
   expect((await claim(client, 'old')).map((run) => run.id)).toEqual(ids);
-  await expectInvariants(client);
 });
 
 test("a task from a snapshot older than its stream's waking is refused or claimed, never lost", async () => {
   await asleep('woken');
-  const writer = await db.connect();
-  await writer.query('begin isolation level repeatable read');
+  const writer = await begin('isolation level repeatable read');
   await writer.query('select count(*) from tock.streams');
   await enqueue(client, 'woken', numberedTasks(1));
   expect((await refusal(enqueue(writer, 'woken', numberedTasks(1)))).code).toBe('40001');
   await writer.query('rollback');
   expect(await claim(client, 'woken', { limit: 5 })).toHaveLength(1);
-  await expectInvariants(client);
 });
 
 test.each(['repeatable read', 'serializable'])(
@@ -128,19 +113,16 @@ test.each(['repeatable read', 'serializable'])(
     await rest(sleeper).catch(() => 0);
     await sleeper.query('commit');
     expect((await claim(client, 'stale', { limit: 5 })).map((run) => run.id)).toEqual(ids);
-    await expectInvariants(client);
   },
 );
 
 test('a slot held by an open transaction keeps no stream of another slot awake', async () => {
   for (let queue = 0; queue < 5; queue++) await enqueue(client, `first${queue}`, numberedTasks(1));
-  const holder = await db.connect();
-  await holder.query('begin');
+  const holder = await begin();
   await enqueue(holder, 'open', numberedTasks(1));
   await enqueue(client, 'second', numberedTasks(1));
-  for (const queue of ['first0', 'first1', 'first2', 'first3', 'first4', 'second']) {
-    await drain(client, queue);
-  }
+  for (let queue = 0; queue < 5; queue++) await drain(client, `first${queue}`);
+  await drain(client, 'second');
   expect(await value<number>(client, 'select tock.deactivate_streams(2)')).toBe(1);
   const left = await rows(client, 'select distinct slot from tock.streams where awake');
   expect(left).toEqual([{ slot: 0 }]);

@@ -3,6 +3,7 @@ import { client, databasePerFile } from '../../test_database.ts';
 import {
   claim,
   complete,
+  drain,
   enqueue,
   extend,
   fail,
@@ -24,8 +25,9 @@ async function leased(): Promise<[lease: string, id: string]> {
   return [leaseOf(await claim(client, queue)), id as string];
 }
 
-/** Formats of earlier tokens. Each function makes one from the current token of a lease. */
+/** How earlier versions stored a lease of one run: `alone` was null, and the token had another format. */
 const earlier: [string, (lease: string) => string][] = [
+  ['its place', (lease) => lease],
   [
     'random bits alone',
     (lease) => `${lease.slice(0, 14)}4${lease.slice(15, 24)}bad00${lease.slice(29)}`,
@@ -37,30 +39,25 @@ const state = async (id: string) => (await task(client, id))?.state;
 const again = { error: { name: 'Boom' }, retry_in_seconds: 0 };
 
 /** Each way to end a lease, with the state of its task afterwards. */
-const ends = [
-  { name: 'completed', end: (lease: string) => complete(client, lease), is: 'done' },
-  {
-    name: 'completed by its id',
-    end: (lease: string, id: string) => complete(client, lease, [{ id, result: 1 }]),
-    is: 'done',
-  },
-  { name: 'failed', end: (lease: string) => fail(client, lease, again), is: 'ready' },
-  { name: 'released', end: (lease: string) => release(client, lease), is: 'ready' },
+type End = (lease: string, id: string) => Promise<unknown>;
+const ends: [name: string, end: End, is: string][] = [
+  ['completed', (lease) => complete(client, lease), 'done'],
+  ['completed by its id', (lease, id) => complete(client, lease, [{ id, result: 1 }]), 'done'],
+  ['failed', (lease) => fail(client, lease, again), 'ready'],
+  ['released', (lease) => release(client, lease), 'ready'],
 ];
 
+async function expectEnds([, end, is]: (typeof ends)[0], lease: string, id: string) {
+  const answer = await end(lease, id);
+  expect(answer).toMatchObject({ refused: [] });
+  expect(await state(id)).toBe(is);
+  if (is === 'done') expect(await end(lease, id)).toEqual(answer);
+}
+
 test('a token leads to its lease of one run, at both ends of any segment', async () => {
-  const firsts = [
-    1,
-    16_777_216,
-    2 ** 31 - 5,
-    2 ** 31,
-    2 ** 31 + 1,
-    2 ** 40 + 12_345,
-    2 ** 43 - 2 ** 30,
-  ];
-  const offsets = [-1, 0, 1, 4711, 2 ** 30 - 2];
-  for (const first of firsts) {
-    for (const offset of offsets) {
+  const edges = [2 ** 31 - 5, 2 ** 31, 2 ** 31 + 1];
+  for (const first of [1, 16_777_216, ...edges, 2 ** 40 + 12_345, 2 ** 43 - 2 ** 30]) {
+    for (const offset of [-1, 0, 1, 4711, 2 ** 30 - 2]) {
       for (const stream of [1, 4095, 1_048_575]) {
         const after = first + offset;
         const stored = await value(
@@ -85,6 +82,12 @@ test('a segment is at most as wide as a token can address', async () => {
   expect(await value(client, widest)).toBe(String(2 ** 30));
 });
 
+test('the tokens of a stream are in the order of its leases', async () => {
+  await enqueue(client, 'order', Array(9).fill({}));
+  const tokens = (await drain(client, 'order', { limit: 1 })).map(leaseOf);
+  expect(tokens.toSorted()).toEqual(tokens);
+});
+
 test('only leases of many runs have their tokens in an index', async () => {
   await leased();
   await enqueue(client, 'many', [{}, {}]);
@@ -97,10 +100,9 @@ test('only leases of many runs have their tokens in an index', async () => {
   expect(await value(client, held)).toEqual([many]);
 });
 
-/** Makes a lease of one run as earlier versions stored it: with a token in the index, and `alone` null. */
-const unmarked = 'update tock.leases set alone = null where token = $1';
+for (const way of ends) {
+  const [name, end] = way;
 
-for (const { name, end, is } of ends) {
   test(`a lease of one run is ${name} by its token, and by no other`, async () => {
     const [lease, id] = await leased();
     for (const at of [0, 10, 16, 20, 25, 28, 31, 35]) {
@@ -111,33 +113,18 @@ for (const { name, end, is } of ends) {
       expect(await state(id)).toBe('running');
     }
     expect(await extend(client, lease)).toMatchObject({ runs: 1 });
-    const answer = await end(lease, id);
-    expect(answer).toMatchObject({ refused: [] });
-    expect(await state(id)).toBe(is);
-    if (is === 'done') expect(await end(lease, id)).toEqual(answer);
+    await expectEnds(way, lease, id);
   });
 
-  test(`a lease of one run that is not marked as alone is ${name}`, async () => {
-    const [lease, id] = await leased();
-    await client.query(unmarked, [lease]);
-    const answer = await end(lease, id);
-    expect(answer).toMatchObject({ refused: [] });
-    expect(await state(id)).toBe(is);
-    if (is === 'done') expect(await end(lease, id)).toEqual(answer);
-  });
-
-  for (const [version, before] of earlier)
-    test(`a lease of one run with a token of ${version} is ${name}`, async () => {
+  test.each(earlier)(
+    `a lease of one run with a token of %s, and no mark, is ${name}`,
+    async (_, before) => {
       const [lease, id] = await leased();
       const old = before(lease);
-      await client.query('update tock.leases set token = $2, alone = null where token = $1', [
-        lease,
-        old,
-      ]);
-      expect(await extend(client, old)).toMatchObject({ runs: 1 });
-      const answer = await end(old, id);
-      expect(answer).toMatchObject({ refused: [] });
-      expect(await state(id)).toBe(is);
-      if (is === 'done') expect(await end(old, id)).toEqual(answer);
-    });
+      const store = 'update tock.leases set token = $2, alone = null where token = $1';
+      await client.query(store, [lease, old]);
+      if (old !== lease) expect(await extend(client, old)).toMatchObject({ runs: 1 });
+      await expectEnds(way, old, id);
+    },
+  );
 }

@@ -1,17 +1,9 @@
 import type pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../../../database.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { watchPlans } from '../../plans.ts';
-import {
-  claim,
-  complete,
-  enqueue,
-  leaseOf,
-  numberedTasks,
-  pidOf,
-  rows,
-  value,
-} from '../../verbs.ts';
+import { client, databasePerFile, db } from '../../test_database.ts';
+import { claim, complete, enqueue, leaseOf, numberedTasks, value } from '../../verbs.ts';
+import { spreadTasks } from '../sessions.ts';
 
 const hot =
   /^(runs|leases|run_overrides|results)_\d+$|^(streams|waiting|promotions|queues|segments)$/;
@@ -25,24 +17,16 @@ async function read(on: pg.Client, work: () => Promise<unknown>): Promise<number
   return scans.reduce((sum, scan) => sum + scan.rows, 0);
 }
 
-const spread = (count: number) =>
-  Array.from({ length: count }, (_, n) => ({
-    payload: n,
-    priority: 4 + (n % 3),
-    tenant: `tenant-${n}`,
-  }));
-
 describe('with 2,000 queues of 3 priorities and 8 lanes, 48,000 streams', () => {
-  let db: Database;
+  databasePerFile();
   let on: pg.Client;
 
   // 20 queues with tasks, 10,000 in all, each with its own tenant; all but one queue are completed. The rest
   // have streams only.
   beforeAll(async () => {
-    db = await freshDatabase();
     on = await db.connect(db.superUrl);
     for (let queue = 0; queue < 20; queue++) {
-      await enqueue(on, `used${queue}`, spread(500));
+      await enqueue(on, `used${queue}`, spreadTasks(500, 3, 500, 4));
       if (queue === 0) continue;
       await complete(on, leaseOf(await claim(on, `used${queue}`, { limit: 1000 })));
     }
@@ -52,8 +36,6 @@ describe('with 2,000 queues of 3 priorities and 8 lanes, 48,000 streams', () => 
        from generate_series(1, 1980) q, generate_series(4, 6) p, generate_series(0, 7) l`,
     );
   });
-
-  afterAll(() => db.drop());
 
   test('an empty claim and a claim of one read only the streams of their own queue, awake or at rest', async () => {
     const empty = () => read(on, () => claim(on, 'used1'));
@@ -83,79 +65,29 @@ describe('with 2,000 queues of 3 priorities and 8 lanes, 48,000 streams', () => 
 });
 
 describe('the largest calls', () => {
-  let db: Database;
-  let watcher: pg.Client;
-
-  beforeAll(async () => {
-    db = await freshDatabase();
-    watcher = await db.connect();
-    await watcher.query(`select tock.put_queue('large', '{"lanes": 64}')`);
-  });
-
-  afterAll(() => db.drop());
-
-  // One tenant for each task, ten priorities and 64 lanes: 640 streams for each slot.
-  const tasks = numberedTasks(10_000).map((task, n) => ({
-    ...task,
-    tenant: `tenant-${n}`,
-    priority: n % 10,
-  }));
-
-  async function locksOf(client: pg.Client, work: () => Promise<unknown>): Promise<number> {
-    await client.query('begin');
-    await work();
-    const held = await value<number>(
-      watcher,
-      'select count(*)::integer from pg_locks where pid = $1',
-      [await pidOf(client)],
-    );
-    await client.query('commit');
-    return held;
-  }
+  databasePerFile();
 
   test('hold few locks, however many streams, tenants and segments they touch', async () => {
+    await client.query(`select tock.put_queue('large', '{"lanes": 64}')`);
     const on = await db.connect();
+    const locks = 'select count(*)::integer from pg_locks where pid = pg_backend_pid()';
     const held: Record<string, number> = {};
-    held.enqueue = await locksOf(on, () => enqueue(on, 'large', tasks));
+    const locksOf = async (name: string, work: () => Promise<unknown>) => {
+      await on.query('begin');
+      await work();
+      held[name] = await value<number>(on, locks);
+      await on.query('commit');
+    };
+    // One tenant for each task, ten priorities and 64 lanes: 640 streams for each slot.
+    await locksOf('enqueue', () => enqueue(on, 'large', spreadTasks(10_000, 10, 10_000)));
     await enqueue(on, 'large', numberedTasks(2000, 0, { delay_seconds: 3600 }));
-    held.claim = await locksOf(on, () => claim(on, 'large', { limit: 10_000 }));
-    for (const call of [
-      'deactivate_streams()',
-      'queue_stats()',
-      'promote(10000, true)',
-      'create_segments()',
-      'tick()',
-    ]) {
-      held[call] = await locksOf(on, () => on.query(`select tock.${call}`));
-    }
+    await locksOf('claim', () => claim(on, 'large', { limit: 10_000 }));
+    const jobs = ['deactivate_streams()', 'promote(10000, true)', 'create_segments()', 'tick()'];
+    for (const call of ['queue_stats()', ...jobs])
+      await locksOf(call, () => on.query(`select tock.${call}`));
     // A call locks the tables of its segments with their indexes, and up to 64 streams. A tick locks what its
     // jobs read.
     expect(Object.entries(held).filter(([, count]) => count > 300)).toEqual([]);
     expect(held.enqueue).toBeLessThan(60);
-  });
-
-  test('of twenty connections at once find room in the shared lock table', async () => {
-    const room = await value<number>(
-      watcher,
-      `select current_setting('max_locks_per_transaction')::integer
-         * (current_setting('max_connections')::integer + current_setting('max_prepared_transactions')::integer)`,
-    );
-    const all = await Promise.all(Array.from({ length: 20 }, () => db.connect()));
-    await Promise.all(
-      all.map(async (on, n) => {
-        await on.query('begin');
-        if (n % 2) await enqueue(on, 'large', tasks.slice(0, 6000));
-        else await claim(on, 'large', { limit: 10_000 });
-      }),
-    );
-    const [held] = await rows<{ all: number; most: number }>(
-      watcher,
-      `select sum(n)::integer as all, max(n)::integer as most
-       from (select count(*) as n from pg_locks where pid = any ($1) group by pid) by_session`,
-      [await Promise.all(all.map(pidOf))],
-    );
-    expect(held?.most).toBeLessThan(250);
-    expect(held?.all).toBeLessThan(room / 4);
-    await Promise.all(all.map((on) => on.query('commit')));
   });
 });

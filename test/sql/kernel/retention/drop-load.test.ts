@@ -1,27 +1,11 @@
 import type pg from 'pg';
-import { afterAll, beforeEach, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../../../database.ts';
+import { expect, test } from 'vitest';
 import { expectInvariants } from '../../invariants.ts';
+import { client, databasePerTest, db } from '../../test_database.ts';
 import { claim, complete, enqueue, fail, leaseOf, numberedTasks, rows } from '../../verbs.ts';
-import {
-  ageClosedSegments,
-  closeSegments,
-  createSegments,
-  dropExpiredSegments,
-  segmentNumbers,
-} from '../segment/segments.ts';
+import { ageClosedSegments, createSegments, expectDropped } from '../segment/segments.ts';
 
-let db: Database;
-let client: pg.Client;
-const used: Database[] = [];
-
-beforeEach(async () => {
-  db = await freshDatabase();
-  used.push(db);
-  client = await db.connect();
-});
-
-afterAll(() => Promise.all(used.map((database) => database.drop())));
+databasePerTest();
 
 test('each task ends exactly once while segments are dropped under load', async () => {
   await createSegments(client, 'p_ahead => 20, p_width => 1500');
@@ -34,9 +18,8 @@ test('each task ends exactly once while segments are dropped under load', async 
   const enqueued: string[] = [];
   const done: string[] = [];
   const writers = clients.slice(0, 2).map(async (connection) => {
-    for (let call = 0; call < 120; call++) {
+    for (let call = 0; call < 120; call++)
       enqueued.push(...(await enqueue(connection, 'q', numberedTasks(1 + (call % 30)))));
-    }
   });
   const claimers = clients.slice(2, 5).map(async (connection, n) => {
     for (;;) {
@@ -47,9 +30,8 @@ test('each task ends exactly once while segments are dropped under load', async 
       const again = runs.filter((run) => run.attempt === 1 && Number(run.payload) % 7 === 0);
       if (again.length > 0) {
         const failures = again.map(({ id }) => ({ id, retry_in_seconds: 0 }));
-        expect(await fail(connection, leaseOf(runs), failures)).toMatchObject({
-          failed: again.length,
-        });
+        const failed = await fail(connection, leaseOf(runs), failures);
+        expect(failed).toMatchObject({ failed: again.length });
       }
       const rest = runs.filter((run) => !again.includes(run));
       if (rest.length > 0) {
@@ -75,11 +57,7 @@ test('each task ends exactly once while segments are dropped under load', async 
   expect(done).toHaveLength(enqueued.length);
   expect(new Set(done)).toEqual(new Set(enqueued));
   await expectInvariants(client);
-  await closeSegments(client);
-  await ageClosedSegments(client, '1 year');
-  await dropExpiredSegments(client);
-  expect((await segmentNumbers(client)).filter((number) => [4, 5].includes(number))).toEqual([]);
-  expect(
-    await rows(client, "select detail from tock.reports where kind = 'verify_segments'"),
-  ).toEqual([]);
+  await expectDropped(client, 4, 5);
+  const reports = "select detail from tock.reports where kind = 'verify_segments'";
+  expect(await rows(client, reports)).toEqual([]);
 });

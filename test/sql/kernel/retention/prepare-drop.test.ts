@@ -1,7 +1,6 @@
-import type pg from 'pg';
-import { afterAll, beforeEach, describe, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../../../database.ts';
+import { describe, expect, test } from 'vitest';
 import { expectInvariants } from '../../invariants.ts';
+import { client, databasePerTest } from '../../test_database.ts';
 import {
   claim,
   complete,
@@ -9,50 +8,24 @@ import {
   fail,
   makeDue,
   numberedTasks,
-  pidOf,
   promote,
   rows,
   task,
   value,
-  waitUntilBlocked,
 } from '../../verbs.ts';
+import { cancel, change } from '../change/changes.ts';
 import {
-  ageClosedSegments,
   claimRuns,
   closeSegments,
-  dropExpiredSegments,
   enqueueAndComplete,
+  expectDropped,
   segmentNumbers,
   startNextSegment,
   verifySegments,
 } from '../segment/segments.ts';
+import { overlapping } from '../sessions.ts';
 
-let db: Database;
-let client: pg.Client;
-const used: Database[] = [];
-
-beforeEach(async () => {
-  db = await freshDatabase();
-  used.push(db);
-  client = await db.connect();
-});
-
-afterAll(() => Promise.all(used.map((database) => database.drop())));
-
-/** Ages and drops the segments that can be dropped, and expects those named to be gone. */
-async function dropped(...numbers: number[]): Promise<void> {
-  await closeSegments(client);
-  await ageClosedSegments(client, '1 year');
-  await dropExpiredSegments(client);
-  const left = await segmentNumbers(client);
-  expect(numbers.filter((number) => left.includes(number))).toEqual([]);
-}
-
-const change = (id: string, changes: object) =>
-  client.query('select * from tock.change(array[$1]::bigint[], $2)', [id, changes]);
-const prepareSegmentDrop = (segment: number) =>
-  value<number | null>(client, 'select tock.prepare_segment_drop($1)', [segment]);
-const cancel = (id: string) => rows(client, 'select * from tock.cancel(array[$1]::bigint[])', [id]);
+databasePerTest();
 
 describe('a task that is retried after the segment of its first run was dropped', () => {
   /** A task that has failed once, in the segment after that of its enqueue, and waits `retry` seconds. */
@@ -73,31 +46,27 @@ describe('a task that is retried after the segment of its first run was dropped'
     await expectInvariants(client);
   };
 
-  test.each([false, true])(
-    'waiting: is found and cancelled by its id (delayed %s)',
-    async (late) => {
+  describe.each([false, true])('(delayed %s)', (late) => {
+    test('waiting: is found and cancelled by its id', async () => {
       const id = await failed(5000, late);
       await startNextSegment(client);
-      await dropped(1);
+      await expectDropped(client, 1);
       await known(id, 'waiting');
-      expect(await cancel(id)).toMatchObject([{ id, state: 'cancelled', changed: true }]);
+      expect(await cancel(client, [id])).toMatchObject([{ id, state: 'cancelled', changed: true }]);
       await known(id, 'cancelled');
-    },
-  );
+    });
 
-  test.each([false, true])(
-    'ready, running and done: is found by its id (delayed %s)',
-    async (late) => {
+    test('ready, running and done: is found by its id', async () => {
       const id = await failed(0, late);
-      await dropped(1);
+      await expectDropped(client, 1);
       await known(id, 'ready');
       const { lease, ids } = await claimRuns(client, 'q');
       expect(ids).toEqual([id]);
       await known(id, 'running');
       await complete(client, lease);
       await known(id, 'done');
-    },
-  );
+    });
+  });
 
   test('is found through a second and a third drop, by its id and its runs', async () => {
     const id = await failed(5000, true);
@@ -106,7 +75,7 @@ describe('a task that is retried after the segment of its first run was dropped'
       await promote(client);
       await startNextSegment(client);
       await fail(client, (await claimRuns(client, 'q')).lease, { retry_in_seconds: 5000 });
-      await dropped(segment - 1);
+      await expectDropped(client, segment - 1);
       await known(id, 'waiting');
     }
     await makeDue(client, 'q');
@@ -120,13 +89,13 @@ describe('a task that is retried after the segment of its first run was dropped'
 
   test('is changed and cancelled for its next attempt while it runs', async () => {
     const id = await failed(0);
-    await dropped(1);
+    await expectDropped(client, 1);
     const second = await claimRuns(client, 'q');
-    await change(id, { priority: 1 });
+    await change(client, [id], { priority: 1 });
     await fail(client, second.lease, { retry_in_seconds: 0 });
     const third = await claimRuns(client, 'q');
     expect(third.runs).toMatchObject([{ id, priority: 1 }]);
-    expect(await cancel(id)).toMatchObject([{ id, state: 'running', changed: true }]);
+    expect(await cancel(client, [id])).toMatchObject([{ id, state: 'running', changed: true }]);
     await fail(client, third.lease, { retry_in_seconds: 0 });
     await known(id, 'cancelled');
   });
@@ -138,21 +107,21 @@ describe('a task that is retried after the segment of its first run was dropped'
     await startNextSegment(client);
     await enqueueAndComplete(client, 'other', 1);
     await startNextSegment(client);
-    await dropped(2);
+    await expectDropped(client, 2);
     expect(await segmentNumbers(client)).toContain(1);
     await known(id, 'waiting');
-    expect(await cancel(id)).toMatchObject([{ id, state: 'cancelled', changed: true }]);
+    expect(await cancel(client, [id])).toMatchObject([{ id, state: 'cancelled', changed: true }]);
     await known(id, 'cancelled');
   });
 
   test('keeps its id when it is changed meanwhile', async () => {
     const [id] = await enqueue(client, 'q', numberedTasks(1));
-    await change(id as string, { priority: 7 });
+    await change(client, [id as string], { priority: 7 });
     await startNextSegment(client);
-    await change(id as string, { delay_seconds: 500 });
+    await change(client, [id as string], { delay_seconds: 500 });
     expect(await claim(client, 'q')).toEqual([]);
     await startNextSegment(client);
-    await dropped(1);
+    await expectDropped(client, 1);
     await known(id as string, 'waiting');
   });
 
@@ -164,15 +133,12 @@ describe('a task that is retried after the segment of its first run was dropped'
     const second = await claimRuns(client, 'q');
     await closeSegments(client);
     await verifySegments(client);
-    while (await prepareSegmentDrop(1));
-    const dropper = await db.connect();
-    await dropper.query('begin; select tock.drop_segment_tables(1)');
-    const worker = await db.connect();
-    const pid = await pidOf(worker);
-    const failing = fail(worker, second.lease, { retry_in_seconds: 0 });
-    await waitUntilBlocked(client, pid);
-    await dropper.query('commit');
-    expect(await failing).toMatchObject({ failed: 1 });
+    while (await value(client, 'select tock.prepare_segment_drop(1)'));
+    const [, failing] = await overlapping(
+      (on) => on.query('select tock.drop_segment_tables(1)'),
+      (on) => fail(on, second.lease, { retry_in_seconds: 0 }),
+    );
+    expect(failing).toMatchObject({ failed: 1 });
     expect(await claim(client, 'q')).toMatchObject([{ id, attempt: 3 }]);
   });
 });
@@ -181,13 +147,13 @@ test('no promotion is left of a task that was promoted after the segment of its 
   await enqueue(client, 'q', [{}]);
   await fail(client, (await claimRuns(client, 'q')).lease, { retry_in_seconds: 5000 });
   await startNextSegment(client);
-  await dropped(1);
+  await expectDropped(client, 1);
   await makeDue(client, 'q');
   await promote(client);
   expect(await rows(client, 'select * from tock.promotions')).toHaveLength(2);
   await complete(client, (await claimRuns(client, 'q')).lease);
   await startNextSegment(client);
-  await dropped(2);
+  await expectDropped(client, 2);
   expect(await rows(client, 'select * from tock.promotions')).toEqual([]);
   await expectInvariants(client);
 });
@@ -201,12 +167,12 @@ test('a segment that is dropped after later ones leaves no promotion to their ru
   await startNextSegment(client);
   await closeSegments(client);
   await verifySegments(client);
-  await dropped(2);
+  await expectDropped(client, 2);
   expect(await segmentNumbers(client)).toContain(1);
   await complete(client, (await claimRuns(client, 'kept')).lease);
   await closeSegments(client);
   await verifySegments(client);
-  await dropped(1);
+  await expectDropped(client, 1);
   expect(await rows(client, 'select * from tock.promotions')).toEqual([]);
   await expectInvariants(client);
 });
@@ -218,13 +184,13 @@ test('a promotion from a segment that was kept for longer is dropped with the la
     await startNextSegment(client);
     await fail(client, (await claimRuns(client, 'q')).lease, { retry_in_seconds: 0 });
   }
-  await dropped(2);
+  await expectDropped(client, 2);
   await complete(client, (await claimRuns(client, 'kept')).lease);
-  await dropped(1);
+  await expectDropped(client, 1);
   expect(await rows(client, 'select * from tock.promotions')).toHaveLength(2);
   await complete(client, (await claimRuns(client, 'q')).lease);
   await startNextSegment(client);
-  await dropped(3);
+  await expectDropped(client, 3);
   expect(await rows(client, 'select * from tock.promotions')).toEqual([]);
   await expectInvariants(client);
 });

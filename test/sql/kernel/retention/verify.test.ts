@@ -1,7 +1,6 @@
-import type pg from 'pg';
-import { afterAll, beforeEach, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../../../database.ts';
+import { expect, test } from 'vitest';
 import { brokenSentences, expectInvariants } from '../../invariants.ts';
+import { client, databasePerTest } from '../../test_database.ts';
 import {
   claim,
   complete,
@@ -20,56 +19,44 @@ import {
   closedSegmentNumbers,
   closeSegments,
   dropExpiredSegments,
+  endSegment,
   enqueueAndComplete,
   segmentNumbers,
   startNextSegment,
-  verifySegments,
 } from '../segment/segments.ts';
 
-let db: Database;
-let client: pg.Client;
-const used: Database[] = [];
-
-beforeEach(async () => {
-  db = await freshDatabase();
-  used.push(db);
-  client = await db.connect();
-});
-
-afterAll(() => Promise.all(used.map((database) => database.drop())));
+databasePerTest();
 
 /** A new position without a run. */
 const drawn = () => value<string>(client, "select nextval('tock.positions')");
 
 /** Inserts a run as enqueue() would, at a position that a claim has already passed. */
-async function plant(
-  position: string,
-  payload: unknown,
-  begun = 'now()',
-  task: string | null = null,
-) {
-  await client.query(
-    `insert into tock.runs (stream, position, task_id, bytes, payload, created_at)
-     select number, $1, $3, 0, $2, ${begun} from tock.streams where queue = 'q'`,
-    [position, JSON.stringify(payload), task],
-  );
-  return value<string>(
+function plant(position: string, begun = 'now()'): Promise<string> {
+  return value(
     client,
-    "select $1::bigint << 20 | number from tock.streams where queue = 'q'",
+    `insert into tock.runs (stream, position, bytes, payload, created_at)
+     select number, $1, 0, '"missed"', ${begun} from tock.streams where queue = 'q'
+     returning position << 20 | stream`,
     [position],
   );
 }
 
-async function overAndAudited(): Promise<Record<string, unknown>[]> {
-  await startNextSegment(client);
-  await closeSegments(client);
+async function expectReports(...expected: object[]): Promise<void> {
+  const kind = "select detail from tock.reports where kind = 'verify_segments' order by number";
+  const reports = (await rows(client, kind)).map((report) => report.detail);
+  expect(reports).toMatchObject(expected);
+}
+
+/** Ends and verifies the segment in use, and expects these reports. */
+async function endAndVerify(...reports: object[]): Promise<void> {
+  await endSegment(client, '0');
   expect(await closedSegmentNumbers(client)).toContain(1);
-  await verifySegments(client);
-  const reports = await rows<{ detail: Record<string, unknown> }>(
-    client,
-    "select detail from tock.reports where kind = 'verify_segments' order by number",
-  );
-  return reports.map((report) => report.detail);
+  await expectReports(...reports);
+}
+
+async function expectVerified(...queues: string[]): Promise<void> {
+  const verified = 'select verified_at, queues from tock.segments where number = 1';
+  expect(await rows(client, verified)).toEqual([{ verified_at: expect.any(Date), queues }]);
 }
 
 const payloads = async (queue = 'q') =>
@@ -84,12 +71,8 @@ test('a segment whose runs were all leased is verified without a report', async 
   await complete(client, lease, [{ id: ids[0] }]);
   await fail(client, lease, [{ id: ids[1] }, { id: ids[2], fatal: true }]);
   for (const runs of await drain(client, 'q', { limit: 4 })) await complete(client, leaseOf(runs));
-  expect(await overAndAudited()).toEqual([]);
-  const [segment] = await rows(
-    client,
-    'select verified_at, queues from tock.segments where number = 1',
-  );
-  expect(segment).toEqual({ verified_at: expect.any(Date), queues: ['q'] });
+  await endAndVerify();
+  await expectVerified('q');
   expect(await value(client, 'select tock.verify_segments()')).toBe(0);
   await expectInvariants(client);
 });
@@ -99,11 +82,9 @@ test('a run that appeared within a leased range is started once, and reported', 
   const between = await drawn();
   await enqueue(client, 'q', numberedTasks(1, 1));
   await complete(client, (await claimRuns(client, 'q', 2)).lease);
-  const id = await plant(between, 'missed');
+  const id = await plant(between);
   expect(await claim(client, 'q')).toEqual([]);
-  expect(await overAndAudited()).toMatchObject([
-    { segment: 1, queue: 'q', runs: 3, leased: 2, requeued: 1, in_leases: 1 },
-  ]);
+  await endAndVerify({ segment: 1, queue: 'q', runs: 3, leased: 2, requeued: 1, in_leases: 1 });
   const { runs, lease } = await claimRuns(client, 'q', 9);
   expect(runs.map((run) => [run.id, run.payload, run.attempt])).toEqual([[id, 'missed', 1]]);
   await complete(client, lease);
@@ -117,8 +98,8 @@ test('a run in the range of an idle stream is started once, and reported', async
   await client.query('select tock.deactivate_streams()');
   const asleep = await drawn();
   await enqueueAndComplete(client, 'q', 2);
-  const id = await plant(asleep, 'missed');
-  expect(await overAndAudited()).toMatchObject([{ runs: 5, leased: 4, requeued: 1, in_leases: 0 }]);
+  const id = await plant(asleep);
+  await endAndVerify({ runs: 5, leased: 4, requeued: 1, in_leases: 0 });
   expect(await payloads()).toEqual(['missed']);
   expect((await task(client, id))?.state).toBe('running');
 });
@@ -130,7 +111,7 @@ test('all runs of a deleted lease are started, except those that ended by themse
   await complete(client, lease);
   await enqueueAndComplete(client, 'q', 2);
   await client.query('delete from tock.leases where token = $1', [lease]);
-  expect(await overAndAudited()).toMatchObject([{ runs: 5, leased: 2, requeued: 2, in_leases: 0 }]);
+  await endAndVerify({ runs: 5, leased: 2, requeued: 2, in_leases: 0 });
   expect(await payloads()).toEqual([0, 2]);
   expect((await task(client, ids[1] as string))?.state).toBe('done');
 });
@@ -141,8 +122,8 @@ test('all runs of a lease start again when the missed one is not known', async (
   await enqueue(client, 'q', numberedTasks(1, 2));
   await complete(client, (await claimRuns(client, 'q', 3)).lease);
   await enqueueAndComplete(client, 'q', 2);
-  await plant(between, 'missed', "now() - interval '1 hour'");
-  expect(await overAndAudited()).toMatchObject([{ runs: 6, leased: 5, requeued: 4, in_leases: 4 }]);
+  await plant(between, "now() - interval '1 hour'");
+  await endAndVerify({ runs: 6, leased: 5, requeued: 4, in_leases: 4 });
   expect(await payloads()).toEqual([0, 1, 'missed', 2]);
   expect((await task(client, ids[0] as string))?.runs).toHaveLength(2);
 });
@@ -152,13 +133,13 @@ test('a cancelled run that verification finds is not started', async () => {
   const between = await drawn();
   await enqueue(client, 'q', numberedTasks(1, 1));
   await complete(client, (await claimRuns(client, 'q', 2)).lease);
-  const id = await plant(between, 'missed');
+  const id = await plant(between);
   await client.query(
     `insert into tock.run_overrides (stream, position, kind)
      select number, $1, 'cancelled' from tock.streams where queue = 'q'`,
     [between],
   );
-  expect(await overAndAudited()).toHaveLength(1);
+  await endAndVerify({ queue: 'q' });
   expect(await payloads()).toEqual([]);
   expect((await task(client, id))?.state).toBe('cancelled');
 });
@@ -168,7 +149,7 @@ test('a changed run that verification finds starts once, as changed', async () =
   await client.query('select tock.deactivate_streams()');
   const asleep = await drawn();
   await enqueueAndComplete(client, 'q', 2);
-  const id = await plant(asleep, 'missed');
+  const id = await plant(asleep);
   await client.query(
     `insert into tock.run_overrides (stream, position, kind, other_id)
     select number, $1, 'superseded', nextval('tock.positions') << 20 | number
@@ -181,14 +162,14 @@ test('a changed run that verification finds starts once, as changed', async () =
     [id],
   );
   await complete(client, (await claimRuns(client, 'q')).lease);
-  expect(await overAndAudited()).toMatchObject([{ runs: 6, leased: 5, requeued: 0 }]);
+  await endAndVerify({ runs: 6, leased: 5, requeued: 0 });
   expect(await payloads()).toEqual([]);
 });
 
 test('a lease that counts more runs than it held is reported', async () => {
   await enqueueAndComplete(client, 'q', 3);
   await client.query('update tock.leases set runs = runs + 1');
-  expect(await overAndAudited()).toMatchObject([{ runs: 3, leased: 4, requeued: 0 }]);
+  await endAndVerify({ runs: 3, leased: 4, requeued: 0 });
   expect(await payloads()).toEqual([]);
   expect(Object.keys(await brokenSentences(client))).toEqual([
     'a lease holds another number of runs than its range',
@@ -200,7 +181,7 @@ test('verification in parts resumes where it stopped, also after a rollback', as
   const between = await drawn();
   await enqueueAndComplete(client, 'q', 1);
   await enqueueAndComplete(client, 'z', 9);
-  await plant(between, 'missed');
+  await plant(between);
   await startNextSegment(client);
   await closeSegments(client);
   let calls = 0;
@@ -214,24 +195,12 @@ test('verification in parts resumes where it stopped, also after a rollback', as
     calls++;
     looked += step;
     expect(step).toBeLessThan(8);
-    const [open] = await rows(
-      client,
-      'select verified_at is null as open from tock.segments where number = 1',
-    );
-    if (calls < 8) expect(open).toEqual({ open: true });
+    const verified = 'select verified_at from tock.segments where number = 1';
+    if (calls < 8) expect(await value(client, verified)).toBeNull();
   }
   expect(looked).toBeGreaterThanOrEqual(32);
-  const [report, ...more] = await rows<{ detail: object }>(
-    client,
-    "select detail from tock.reports where kind = 'verify_segments'",
-  );
-  expect(report?.detail).toMatchObject({ queue: 'q', runs: 9, leased: 8, requeued: 1 });
-  expect(more).toEqual([]);
-  const [segment] = await rows(
-    client,
-    'select verified_at, queues from tock.segments where number = 1',
-  );
-  expect(segment).toEqual({ verified_at: expect.any(Date), queues: ['a', 'q', 'z'] });
+  await expectReports({ queue: 'q', runs: 9, leased: 8, requeued: 1 });
+  await expectVerified('a', 'q', 'z');
   expect(await payloads()).toEqual(['missed']);
 });
 

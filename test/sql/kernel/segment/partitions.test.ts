@@ -1,7 +1,7 @@
 import type pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../../../database.ts';
+import { beforeAll, expect, test } from 'vitest';
 import { watchPlans } from '../../plans.ts';
+import { client, databasePerFile, db } from '../../test_database.ts';
 import {
   claim,
   complete,
@@ -17,19 +17,14 @@ import {
 } from '../../verbs.ts';
 import { closeSegments, createSegments } from './segments.ts';
 
-let db: Database;
-let client: pg.Client;
+databasePerFile();
 
 beforeAll(async () => {
-  db = await freshDatabase();
-  client = await db.connect();
   // Some segments keep tasks of a paused queue, so they are never dropped.
   await client.query(`select tock.put_queue('paused', '{"paused": true}')`);
   // A lease that ended meanwhile, on a slow machine, would give a task of an earlier segment to a call.
   await client.query(`select tock.put_queue('q', '{"lease_seconds": 86400}')`);
 });
-
-afterAll(() => db.drop());
 
 /**
  * Creates segments up to this count. Every third has a task of the paused queue; the last but two is the current
@@ -47,10 +42,8 @@ async function grow(count: number): Promise<void> {
   }
   // Every third segment gets a task of the paused queue.
   for (;;) {
-    const left = await value<number>(
-      client,
-      'select max(number) - tock.newest_segment() from tock.segments',
-    );
+    const ahead = 'select max(number) - tock.newest_segment() from tock.segments';
+    const left = await value<number>(client, ahead);
     if (left <= 2) break;
     await enqueue(client, 'paused', numberedTasks(1));
     await client.query(

@@ -1,101 +1,51 @@
-import type pg from 'pg';
-import { afterAll, beforeEach, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../../../database.ts';
+import { expect, test } from 'vitest';
 import { conditionTimeout } from '../../../timeout.ts';
-import { expectInvariants } from '../../invariants.ts';
+import { client, databasePerTest, db } from '../../test_database.ts';
 import {
   claim,
   complete,
   drain,
   enqueue,
-  expire,
   fail,
   leaseOf,
-  makeDue,
   numberedTasks,
-  promote,
-  reap,
   refusal,
   rows,
-  task,
   value,
 } from '../../verbs.ts';
-import { moveNearSegmentEnd as runOut, startNextSegment } from './segments.ts';
+import { begin, invariantsAfterEach } from '../sessions.ts';
+import { moveNearSegmentEnd, startNextSegment } from './segments.ts';
 
-let db: Database;
-let client: pg.Client;
-const used: Database[] = [];
-
-beforeEach(async () => {
-  db = await freshDatabase();
-  used.push(db);
-  client = await db.connect();
-});
-
-afterAll(() => Promise.all(used.map((database) => database.drop())));
-
-const nearTheEnd = (left: number) => runOut(client, left);
+databasePerTest();
+invariantsAfterEach();
 
 const segmentOf = (id: string) =>
   value<number>(client, 'select tock.segment_of($1::bigint >> 20)', [id]);
 
 test('claims continue over the boundary of a segment, and skip nothing', async () => {
-  await nearTheEnd(10);
+  await moveNearSegmentEnd(client, 10);
   const ids = await enqueue(client, 'edge', numberedTasks(30));
   expect([await segmentOf(ids[0] as string), await segmentOf(ids[29] as string)]).toEqual([1, 2]);
   const claims = await drain(client, 'edge', { limit: 7 });
   expect(claims.flat().map((run) => run.id)).toEqual(ids);
-  expect(claims.flat().map((run) => run.payload)).toEqual(
-    numberedTasks(30).map((numberedTask) => numberedTask.payload),
-  );
-  for (const runs of claims) {
+  for (const runs of claims)
     expect(await complete(client, leaseOf(runs))).toMatchObject({ completed: runs.length });
-  }
-  await expectInvariants(client);
-});
-
-test('tasks on both sides of a boundary are completed, failed and reaped like any others', async () => {
-  await nearTheEnd(3);
-  const ids = await enqueue(client, 'edge', numberedTasks(6));
-  // A lease holds runs of one segment, so a claim at the boundary returns fewer runs.
-  const [before, beyond] = await drain(client, 'edge', { limit: 6 });
-  expect([...(before ?? []), ...(beyond ?? [])].map((run) => run.id)).toEqual(ids);
-  expect(before?.length).toBeLessThan(4);
-  const lease = leaseOf(beyond ?? []);
-  const far = ids[4] as string;
-  const near = ids[0] as string;
-  await complete(client, lease, [{ id: far, result: 'far' }]);
-  await complete(client, leaseOf(before ?? []), [{ id: near, result: 'near' }]);
-  await fail(client, lease, [{ id: ids[5], error: { name: 'No' } }]);
-  await expire(client, lease);
-  await expire(client, leaseOf(before ?? []));
-  expect(await reap(client)).toBe(3);
-  expect(await task(client, far)).toMatchObject({ state: 'done', result: 'far' });
-  expect(await task(client, near)).toMatchObject({ state: 'done', result: 'near' });
-  expect((await task(client, ids[5] as string))?.state).toBe('waiting');
-  await makeDue(client, 'edge');
-  expect(await promote(client)).toBe(1);
-  expect((await drain(client, 'edge')).flat()).toHaveLength(4);
-  await expectInvariants(client);
 });
 
 test('streams whose cursors lie in different segments are all leased from', async () => {
   for (let priority = 0; priority < 3; priority++) {
     await enqueue(client, 'spread', numberedTasks(10, priority * 10, { priority }));
     await client.query('select tock.create_segments()');
-    await nearTheEnd(5 - priority);
+    await moveNearSegmentEnd(client, 5 - priority);
   }
   await enqueue(client, 'spread', numberedTasks(10, 30, { priority: 1 }));
   const claims = await drain(client, 'spread', { limit: 9 });
   // A token names one segment. A lease with runs of two could be completed only in part.
-  for (const runs of claims) {
+  for (const runs of claims)
     expect(await complete(client, leaseOf(runs))).toMatchObject({ completed: runs.length });
-  }
   const runs = claims.flat();
-  expect(runs.map((run) => run.payload).sort((a, b) => Number(a) - Number(b))).toEqual(
-    numberedTasks(40).map((numberedTask) => numberedTask.payload),
-  );
-  await expectInvariants(client);
+  const payloads = runs.map((run) => Number(run.payload)).sort((a, b) => a - b);
+  expect(payloads).toEqual(Array.from({ length: 40 }, (_, n) => n));
 });
 
 test('a claim that begins in an old segment leaves the current one to the next claim', async () => {
@@ -110,14 +60,13 @@ test('a claim that begins in an old segment leaves the current one to the next c
     expect(runs.map((run) => run.payload)).toEqual(payloads);
     expect(await complete(client, leaseOf(runs))).toMatchObject({ completed: 3 });
   }
-  await expectInvariants(client);
 });
 
 test('a queue without claims for three segments is claimed from its oldest run on', async () => {
   const old = await enqueue(client, 'old', numberedTasks(20));
   expect(await claim(client, 'old', { limit: 5 })).toHaveLength(5);
   for (let segment = 0; segment < 3; segment++) {
-    await nearTheEnd(2);
+    await moveNearSegmentEnd(client, 2);
     await enqueue(client, 'busy', numberedTasks(6));
     await client.query('select tock.create_segments()');
     await drain(client, 'busy');
@@ -127,39 +76,30 @@ test('a queue without claims for three segments is claimed from its oldest run o
   expect(runs.map((run) => run.id)).toEqual(old.slice(5));
   const fresh = await enqueue(client, 'old', numberedTasks(3));
   expect((await claim(client, 'old', { limit: 9 })).map((run) => run.id)).toEqual(fresh);
-  await expectInvariants(client);
 });
 
 test('segments are created ahead, each with its indexes, and none twice', async () => {
   expect(await value(client, 'select tock.create_segments()')).toBe(0);
-  await nearTheEnd(1);
+  await moveNearSegmentEnd(client, 1);
   await enqueue(client, 'next', numberedTasks(5));
   expect(await value(client, 'select tock.create_segments(p_width => 1000)')).toBe(1);
   expect(await value(client, 'select tock.create_segments()')).toBe(0);
-  const segments = await rows(
-    client,
-    'select number, (end_position - first_position)::int as width from tock.segments order by number',
-  );
-  expect(segments.at(-1)).toEqual({ number: 4, width: 1000 });
+  const last = `select number, (end_position - first_position)::int as width
+    from tock.segments order by number desc limit 1`;
+  expect(await rows(client, last)).toEqual([{ number: 4, width: 1000 }]);
 });
 
 test('segments are created ahead beside an open reader', async () => {
-  const reader = await db.connect();
-  await reader.query('begin');
-  await reader.query('select count(*) from tock.runs');
-  await reader.query('select count(*) from tock.leases');
-  await reader.query('select count(*) from tock.results');
-  const writer = await db.connect();
-  await writer.query('begin');
+  const reader = await begin();
+  for (const table of ['runs', 'leases', 'results'])
+    await reader.query(`select count(*) from tock.${table}`);
+  const writer = await begin();
   await enqueue(writer, 'held', numberedTasks(2));
-  await nearTheEnd(1);
+  await moveNearSegmentEnd(client, 1);
   await enqueue(client, 'beside', numberedTasks(4));
   expect(await value(client, "select tock.run_maintenance('create_segments')")).toBe(1);
-  const [maintenance_job] = await rows(
-    client,
-    "select last_error from tock.maintenance_jobs where name = 'create_segments'",
-  );
-  expect(maintenance_job).toEqual({ last_error: null });
+  const error = "select last_error from tock.maintenance_jobs where name = 'create_segments'";
+  expect(await value(client, error)).toBeNull();
   await reader.query('commit');
   await writer.query('commit');
   expect((await drain(client, 'held')).flat()).toHaveLength(2);
@@ -169,7 +109,7 @@ test('all other calls proceed while segments are created in an open transaction'
   const [reader, maker] = [await db.connect(), await db.connect()];
   await reader.query('begin isolation level repeatable read');
   await reader.query('select count(*) from tock.runs');
-  await nearTheEnd(2);
+  await moveNearSegmentEnd(client, 2);
   await maker.query('begin');
   expect(await value(maker, 'select tock.create_segments(p_ahead => 5)')).toBe(3);
   await client.query(`set lock_timeout = ${conditionTimeout}`);
@@ -182,14 +122,11 @@ test('all other calls proceed while segments are created in an open transaction'
   await maker.query('commit');
   await reader.query('commit');
   await drain(client, 'q');
-  await expectInvariants(client);
 });
 
 /** Sets the next position to `left` before the end of the last segment. */
-const nearTheLastEnd = (left: number) =>
-  value(client, `select setval('tock.positions', max(end_position) - $1) from tock.segments`, [
-    left,
-  ]);
+const lastEnd = "select setval('tock.positions', max(end_position) - $1) from tock.segments";
+const nearTheLastEnd = (left: number) => value(client, lastEnd, [left]);
 
 test('only one transaction creates segments, and tasks at the end of the last get an error', async () => {
   const [maker, old] = [await db.connect(), await db.connect()];
@@ -199,9 +136,8 @@ test('only one transaction creates segments, and tasks at the end of the last ge
   await maker.query('begin');
   expect(await value(maker, 'select tock.create_segments(p_ahead => 3)')).toBe(3);
   expect(await value(client, 'select tock.create_segments(p_ahead => 5)')).toBe(0);
-  expect(await refusal(enqueue(client, 'late', numberedTasks(60)))).toMatchObject({
-    code: 'TK503',
-  });
+  const late = await refusal(enqueue(client, 'late', numberedTasks(60)));
+  expect(late.code).toBe('TK503');
   await maker.query('commit');
   // Its snapshot does not show the new segments.
   const made = refusal(old.query('select tock.create_segments(p_ahead => 9)'));
@@ -209,16 +145,14 @@ test('only one transaction creates segments, and tasks at the end of the last ge
   const ids = await enqueue(client, 'late', numberedTasks(60));
   expect(await value(client, 'select tock.create_segments(p_ahead => 5)')).toBe(2);
   expect((await drain(client, 'late')).flat().map((run) => run.id)).toEqual(ids);
-  await expectInvariants(client);
 });
 
 test('a lock that the creation of segments needs is a TK503', async () => {
   await nearTheLastEnd(5000);
   const other = await db.connect();
   await other.query('begin; lock table tock.runs in share update exclusive mode');
-  expect(await refusal(client.query('select tock.create_segments()'))).toMatchObject({
-    code: 'TK503',
-  });
+  const refused = await refusal(client.query('select tock.create_segments()'));
+  expect(refused.code).toBe('TK503');
   await other.query('commit');
   expect(await value(client, 'select tock.create_segments()')).toBe(2);
 });
@@ -241,16 +175,13 @@ test('segments that several sessions create concurrently exist once, and a calle
     await client.query('select tock.create_segments()');
   }
   await drain(client, 'late');
-  await expectInvariants(client);
 });
 
 test('every position in use has a segment while many small segments pass under load', async () => {
   // The new segments have 800 positions, so writers and claimers cross a boundary every few dozen calls.
-  await nearTheEnd(300);
+  await moveNearSegmentEnd(client, 300);
   await enqueue(client, 'tiny', numberedTasks(1));
-  await client.query(
-    "select setval('tock.positions', (select max(end_position) - 300 from tock.segments))",
-  );
+  await nearTheLastEnd(300);
   await client.query('select tock.create_segments(p_ahead => 12, p_width => 800)');
   const clients = await Promise.all(Array.from({ length: 6 }, () => db.connect()));
   let writing = true;
@@ -268,9 +199,8 @@ test('every position in use has a segment while many small segments pass under l
     clients.slice(0, 3).map(async (connection, n) => {
       const enqueued: string[] = [];
       for (let call = 0; call < 130; call++) {
-        enqueued.push(
-          ...(await enqueue(connection, 'tiny', numberedTasks(call % 40, 0, { priority: n }))),
-        );
+        const tasks = numberedTasks(call % 40, 0, { priority: n });
+        enqueued.push(...(await enqueue(connection, 'tiny', tasks)));
         if (call % 20 === 0) await connection.query('select tock.deactivate_streams()');
       }
       return enqueued;
@@ -281,8 +211,6 @@ test('every position in use has a segment while many small segments pass under l
   seen.push(...(await drain(client, 'tiny')).flat().map((run) => run.id));
   expect(seen).toHaveLength(new Set(seen).size);
   expect(new Set(seen).size).toBe(ids.flat().length + 1);
-  expect(
-    await value<number>(client, 'select tock.segment_of(last_value) from tock.positions'),
-  ).toBeGreaterThan(8);
-  await expectInvariants(client);
+  const reached = 'select tock.segment_of(last_value) from tock.positions';
+  expect(await value<number>(client, reached)).toBeGreaterThan(8);
 });

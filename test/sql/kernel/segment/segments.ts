@@ -99,6 +99,23 @@ export async function dropExpiredSegments(client: Client): Promise<void> {
   }
 }
 
+/** Starts the next segment, and closes, verifies and ages the ones before. */
+export async function endSegment(client: Client, age = '1 year'): Promise<void> {
+  await startNextSegment(client);
+  await closeSegments(client);
+  await verifySegments(client);
+  await ageClosedSegments(client, age);
+}
+
+/** Ages and drops the segments that can be dropped. Fails if one of those named is left. */
+export async function expectDropped(client: Client, ...numbers: number[]): Promise<void> {
+  await closeSegments(client);
+  await ageClosedSegments(client, '1 year');
+  await dropExpiredSegments(client);
+  const left = (await segmentNumbers(client)).filter((number) => numbers.includes(number));
+  if (left.length > 0) throw new Error(`Segments that were not dropped: ${left}`);
+}
+
 /** The numbers of the segments. Fails if one lacks a partition. */
 export async function segmentNumbers(client: Client): Promise<number[]> {
   const segments = await rows<{ number: number; leaves: number }>(
@@ -111,23 +128,15 @@ export async function segmentNumbers(client: Client): Promise<number[]> {
   const torn = segments.filter((segment) => segment.leaves !== 4);
   if (torn.length > 0)
     throw new Error(`Segments without all their partitions: ${JSON.stringify(torn)}`);
-  const known = await rows<{ number: number }>(
-    client,
-    'select number from tock.segments order by number',
-  );
+  const known = 'select array_agg(number order by number) from tock.segments';
+  const expected = (await value<number[]>(client, known)).join();
   const numbers = segments.map((segment) => segment.number);
-  if (numbers.join() !== known.map((segment) => segment.number).join()) {
-    throw new Error(
-      `Partitions of segments ${numbers}, but segments ${known.map((segment) => segment.number)}`,
-    );
-  }
+  if (numbers.join() !== expected)
+    throw new Error(`Partitions of segments ${numbers}, but segments ${expected}`);
   return numbers;
 }
 
 export async function closedSegmentNumbers(client: Client): Promise<number[]> {
-  const segments = await rows<{ number: number }>(
-    client,
-    'select number from tock.segments where closed_at is not null order by number',
-  );
-  return segments.map((segment) => segment.number);
+  const closed = 'select number from tock.segments where closed_at is not null order by number';
+  return (await rows<{ number: number }>(client, closed)).map((segment) => segment.number);
 }

@@ -1,22 +1,15 @@
-import type pg from 'pg';
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../../../database.ts';
+import { beforeEach, expect, test } from 'vitest';
 import { createSegments } from '../../kernel/segment/segments.ts';
-import { enqueue, numberedTasks, pidOf, rows, waitUntilBlocked } from '../../verbs.ts';
+import { client, databasePerTest, db } from '../../test_database.ts';
+import { enqueue, numberedTasks, pidOf, rows, value, waitUntilBlocked } from '../../verbs.ts';
+import { expectFindings, type Finding } from '../findings.ts';
 
-type Finding = { finding: string; severity: string; detail: string; hint: string };
-
-let db: Database;
-let client: pg.Client;
-beforeEach(async () => {
-  db = await freshDatabase();
-  client = await db.connect();
-  await client.query('select tock.tick()');
-});
-afterEach(() => db.drop());
+databasePerTest();
+beforeEach(() => client.query('select tock.tick()'));
 
 const doctor = () => rows<Finding>(client, 'select * from tock.doctor()');
 const named = async () => (await doctor()).map(({ finding }) => finding);
+const expectDoctor = async (...patterns: RegExp[]) => expectFindings(await doctor(), ...patterns);
 
 test('a healthy database has no finding', async () => {
   await enqueue(client, 'q', [{}, { delay_seconds: 60 }]);
@@ -27,23 +20,12 @@ test('a sequence that is behind or cached is found, and the guard repairs both',
   await enqueue(client, 'q', [{}, {}, {}]);
   await client.query("select setval('tock.positions', 1)");
   await client.query('alter sequence tock.positions cache 50');
-  const findings = await doctor();
-  expect(findings).toMatchObject([
-    {
-      finding: 'the sequence is behind',
-      severity: 'critical',
-      detail: expect.stringContaining('is at 1'),
-    },
-    { finding: 'the sequence is cached', detail: expect.stringContaining('50') },
-  ]);
+  await expectDoctor(
+    /^critical: the sequence is behind: .*is at 1.* => /,
+    /: the sequence is cached: .*50.* => /,
+  );
   await client.query("select tock.run_maintenance('guard')");
-  expect(await doctor()).toMatchObject([
-    {
-      finding: 'the guard had to act',
-      severity: 'warning',
-      detail: expect.stringMatching(/^2 .*behind/),
-    },
-  ]);
+  await expectDoctor(/^warning: the guard had to act: 2 .*behind.* => /);
   await client.query("update tock.reports set reported_at = now() - interval '25 hours'");
   expect(await named()).toEqual([]);
 });
@@ -72,20 +54,12 @@ test("the locks of writers' transactions are no finding, even while they end", a
 });
 
 test('missing segments are found before they are needed', async () => {
-  await client.query(
-    "select setval('tock.positions', (select max(first_position) from tock.segments))",
-  );
-  expect(await doctor()).toMatchObject([
-    {
-      finding: 'no segment lies ahead',
-      severity: 'warning',
-      detail: expect.stringMatching(/^\d+ positions/),
-    },
-  ]);
-  await client.query(
-    "select setval('tock.positions', (select max(end_position) - 10 from tock.segments))",
-  );
-  expect(await doctor()).toMatchObject([{ severity: 'critical', detail: '10 positions are left' }]);
+  const advance = (to: string) =>
+    client.query(`select setval('tock.positions', (select max(${to}) from tock.segments))`);
+  await advance('first_position');
+  await expectDoctor(/^warning: no segment lies ahead: \d+ positions/);
+  await advance('end_position - 10');
+  await expectDoctor(/^critical: .*: 10 positions are left => /);
   await createSegments(client);
   expect(await named()).toEqual([]);
 });
@@ -95,50 +69,30 @@ test('a maintenance job that is late or fails is found, with its error', async (
     `update tock.maintenance_jobs set last_ok_at = now() - interval '1 hour' where name = 'reap'`,
   );
   await client.query(`update tock.migrations set applied_at = now() - interval '1 hour'`);
-  expect(await doctor()).toMatchObject([
-    {
-      finding: 'maintenance jobs are late',
-      detail: expect.stringMatching(/^reap \(last run at 2.*\)$/),
-      severity: 'note',
-      hint: expect.stringMatching(/in database tock_cron.*\/v1\/tick|^without pg_cron.*\/v1\/tick/),
-    },
-  ]);
+  await expectDoctor(
+    /^note: maintenance jobs are late: reap \(last run at 2.*\) => .*(in database tock_cron|without pg_cron).*\/v1\/tick/,
+  );
   // A sleeping database gets a call only when something is due. So late jobs are a note until then.
   await enqueue(client, 'q', [{ delay_seconds: 60 }]);
-  expect(await doctor()).toMatchObject([{ severity: 'note' }]);
+  await expectDoctor(/^note: /);
   await client.query("update tock.waiting set due_at = now() - interval '3 minutes'");
   await client.query('update tock.maintenance_jobs set reached_at = null');
-  expect(await doctor()).toMatchObject([
-    { finding: 'maintenance jobs are late', severity: 'warning' },
-  ]);
+  await expectDoctor(/^warning: maintenance jobs are late: /);
   await client.query(
     `update tock.maintenance_jobs set failures = 3, last_error = '57014 oops' where name = 'reap'`,
   );
-  expect(await doctor()).toMatchObject([
-    {
-      finding: 'a maintenance job fails',
-      severity: 'critical',
-      detail: 'reap, 3 times in a row: 57014 oops',
-    },
-  ]);
+  await expectDoctor(/^critical: a maintenance job fails: reap, 3 times in a row: 57014 oops => /);
 });
 
 test("a lock of Tock's that another session holds is found, in a transaction too, and a claim's lock is not", async () => {
   const stranger = await db.connect();
   await stranger.query("set application_name = 'lab'");
   const pid = await pidOf(stranger);
-  const expected = (severity: string, detail: RegExp) => [
-    {
-      finding: 'a foreign session holds a lock',
-      severity,
-      detail: expect.stringMatching(detail),
-      hint: expect.stringMatching(
-        new RegExp(
-          `in a minute: select pg_terminate_backend\\(${pid}\\).*revoke connect, temporary on database \\w+ from public`,
-        ),
-      ),
-    },
-  ];
+  const expectLock = async (severity: string, detail: string) => {
+    const hint = `in a minute: select pg_terminate_backend\\(${pid}\\).*revoke connect, temporary on`;
+    const lock = `^${severity}: a foreign session holds a lock: ${detail}.* => .*${hint}`;
+    expectFindings(await doctor(), lock);
+  };
   await enqueue(client, 'q', [{}]);
   await stranger.query("begin; select * from tock.claim('q')");
   await stranger.query("select tock.enqueue('q', '[{}]')");
@@ -148,8 +102,7 @@ test("a lock of Tock's that another session holds is found, in a transaction too
   // A lock of one bigint key has another key space, so it cannot block Tock.
   expect(await doctor()).toEqual([]);
   await stranger.query("select pg_advisory_lock('tock'::regnamespace::oid::integer, 1)");
-  const who = new RegExp(`^1 of Tock's .* outside of any.* process ${pid} \\(\\w+ as lab`);
-  expect(await doctor()).toEqual(expected('warning', who));
+  await expectLock('warning', `1 of Tock's .* outside of any.* process ${pid} \\(\\w+ as lab`);
 
   // A role that may only connect can still take these locks, and they block every writer.
   await stranger.query('select pg_advisory_unlock_all(); begin');
@@ -160,37 +113,24 @@ test("a lock of Tock's that another session holds is found, in a transaction too
     code: 'TK503',
     hint: expect.stringContaining('tock doctor'),
   });
-  const all = new RegExp(`^4096 of Tock's .* in a transaction for \\d+ s.* process ${pid} `);
-  expect(await doctor()).toEqual(expected('critical', all));
+  await expectLock('critical', `4096 of Tock's .* in a transaction for \\d+ s.* process ${pid} `);
   await stranger.query('rollback');
   expect(await doctor()).toEqual([]);
 });
 
-test("the guard's repair after a restore is a note, unless the sequence was behind too", async () => {
-  const report = (problem: string) =>
-    client.query("insert into tock.reports (kind, detail) values ('guard', $1)", [
-      { found: problem },
-    ]);
-  await report('restored');
-  expect(await doctor()).toMatchObject([{ finding: 'the guard had to act', severity: 'note' }]);
-  await report('behind');
-  await report('restored');
-  expect(await doctor()).toMatchObject([
-    { severity: 'warning', detail: expect.stringMatching(/^3 reports/) },
-  ]);
-});
-
-test('the reports of verification are critical', async () => {
-  await client.query(
-    `insert into tock.reports (kind, detail) values ('verify_segments', '{"segment": 1}')`,
+test('reports: those of verification are critical, a repair after a restore is a note unless the sequence was behind', async () => {
+  const report = (kind: string, detail: object) =>
+    client.query('insert into tock.reports (kind, detail) values ($1, $2)', [kind, detail]);
+  await report('guard', { found: 'restored' });
+  await expectDoctor(/^note: the guard had to act: /);
+  await report('guard', { found: 'behind' });
+  await report('guard', { found: 'restored' });
+  await expectDoctor(/^warning: .*: 3 reports/);
+  await client.query('delete from tock.reports');
+  await report('verify_segments', { segment: 1 });
+  await expectDoctor(
+    /^critical: the verification found runs .*: 1 report within a day, the newest: {"segment": 1} => /,
   );
-  expect(await doctor()).toMatchObject([
-    {
-      finding: 'the verification found runs that no claim leased',
-      severity: 'critical',
-      detail: '1 report within a day, the newest: {"segment": 1}',
-    },
-  ]);
 });
 
 test('a check that doctor() cannot run is a finding, and the others run', async () => {
@@ -216,23 +156,14 @@ test('a long transaction is shown with its session, without the values of its st
   const superuser = await db.connect(db.superUrl);
   const held = await db.connect();
   const pid = await pidOf(held);
+  const described = () => value<string>(superuser, 'select tock.described_session($1)', [pid]);
   await held.query("set application_name = 'report'");
   await held.query("begin; update tock.maintenance_jobs set last_error = 'secret' where false");
-  const shown = await rows<{ described: string }>(
-    superuser,
-    'select tock.described_session($1) as described',
-    [pid],
-  );
-  expect(shown[0]?.described).toMatch(
+  expect(await described()).toMatch(
     /^process \d+ \(tock as report from 127.0.0.1\), idle in transaction since 20.*Z, last: begin \.\.\.$/,
   );
   await held.query("select 'secret' from tock.maintenance_jobs where name = 'secret'");
-  const [again] = await rows<{ described: string }>(
-    superuser,
-    'select tock.described_session($1) as described',
-    [pid],
-  );
-  expect(again?.described).toMatch(/last: select \.\.\.$/);
+  expect(await described()).toMatch(/last: select \.\.\.$/);
 });
 
 test('a view shows the findings in psql, and only governor roles may read it', async () => {

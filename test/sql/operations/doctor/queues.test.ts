@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { moveNearSegmentEnd, startNextSegment } from '../../kernel/segment/segments.ts';
-import { badScans, plannerStatistics, sessionWithPlans, stopAutovacuum } from '../../plans.ts';
+import { startNextSegment } from '../../kernel/segment/segments.ts';
 import { client, databasePerTest, db } from '../../test_database.ts';
 import {
   claim,
@@ -12,54 +11,42 @@ import {
   numberedTasks,
   promote,
   reap,
-  rows,
   value,
 } from '../../verbs.ts';
+import { doctor, expectDoctor, type Finding, named } from '../findings.ts';
 
 databasePerTest();
 
-type Finding = { finding: string; severity: string; detail: string; hint: string };
-
-/**
- * The findings without late maintenance jobs: without ticks these are late two minutes after the template was
- * made.
- */
-const findings = () =>
-  rows<Finding>(client, "select * from tock.doctor() where finding <> 'maintenance jobs are late'");
-const named = async () => (await findings()).map(({ finding }) => finding);
 const old = (interval: string) =>
   client.query('update tock.runs set created_at = now() - $1::interval', [interval]);
+/** Moves these times of all leases to this long ago. */
+async function leased(ago: string, ...columns: string[]): Promise<void> {
+  for (const column of columns.length ? columns : ['claimed_at', 'closed_at'])
+    await client.query(`update tock.leases set ${column} = now() - $1::interval`, [ago]);
+}
 const pause = (paused: boolean) => client.query("select tock.put_queue('q', $1)", [{ paused }]);
 
 test('a queue without claims for ten minutes is found, and not once it is claimed from', async () => {
   await enqueue(client, 'q', numberedTasks(3));
   expect(await named()).toEqual([]);
   await old('11 minutes');
-  expect(await findings()).toMatchObject([
-    {
-      finding: 'no worker claims from a queue',
-      detail: expect.stringMatching(
-        /^a task of queue q has been ready since 20.*Z, and none was claimed since then$/,
-      ),
-      hint: expect.stringContaining('tock drop q --force'),
-    },
-  ]);
+  await expectDoctor(
+    /: no worker claims from a queue: a task of queue q has been ready since 20.*Z, .* => .*tock drop q --force/,
+  );
   const lease = leaseOf(await claim(client, 'q'));
   expect(await named()).toEqual([]);
-  await client.query("update tock.leases set claimed_at = now() - interval '11 minutes'");
+  await leased('11 minutes', 'claimed_at');
   // The worker still has the runs of that claim, and may need long for them.
   expect(await named()).toEqual([]);
   await complete(client, lease);
   // A worker that has just completed a lease may be about to claim the next one.
   expect(await named()).toEqual([]);
-  await client.query("update tock.leases set closed_at = now() - interval '11 minutes'");
+  await leased('11 minutes', 'closed_at');
   expect(await named()).toEqual(['no worker claims from a queue']);
   await client.query(`select tock.put_queue('q', '{"rate_limit": 1, "rate_seconds": 3600}')`);
   expect(await named()).toEqual([]);
   await old('2 hours');
-  await client.query(
-    "update tock.leases set claimed_at = now() - interval '71 minutes', closed_at = now() - interval '71 minutes'",
-  );
+  await leased('71 minutes');
   expect(await named()).toEqual(['no worker claims from a queue']);
 });
 
@@ -90,9 +77,7 @@ test('a task that waited long is ready since its promotion, at any attempt', asy
   await pause(false);
   await fail(client, leaseOf(await claim(client, 'q')), { retry_in_seconds: 3600 });
   await due();
-  await client.query(
-    "update tock.leases set claimed_at = now() - interval '1 hour', closed_at = now() - interval '1 hour'",
-  );
+  await leased('1 hour');
   await promote(client);
   expect(await named()).toEqual([]);
   await client.query(
@@ -105,15 +90,12 @@ test('a task that is retried at once is ready since its last run ended', async (
   await enqueue(client, 'q', numberedTasks(1));
   await old('2 days');
   await fail(client, leaseOf(await claim(client, 'q')), { retry_in_seconds: 0 });
-  const ended = "now() - interval '11 minutes'";
-  await client.query(`update tock.leases set claimed_at = ${ended}, closed_at = ${ended}`);
-  const [at] = await rows<{ utc: string }>(
+  await leased('11 minutes');
+  const at = await value(
     client,
-    `update tock.results set ended_at = ${ended} returning tock.utc(ended_at)`,
+    "update tock.results set ended_at = now() - interval '11 minutes' returning tock.utc(ended_at)",
   );
-  expect(await findings()).toMatchObject([
-    { detail: expect.stringContaining(`has been ready since ${at?.utc}, and none`) },
-  ]);
+  await expectDoctor(`has been ready since ${at}, and none`);
 });
 
 test('cancelled tasks do not count as ready', async () => {
@@ -130,7 +112,7 @@ test('a paused queue is found when a task in it has waited for a day', async () 
   await old('23 hours');
   expect(await named()).toEqual([]);
   await old('25 hours');
-  const [finding] = await findings();
+  const [finding] = await doctor();
   expect(finding?.finding).toBe('a paused queue has ready tasks');
   await client.query((finding as Finding).hint.split(', or')[0] as string);
   await claim(client, 'q');
@@ -144,14 +126,10 @@ test('a task that lost three workers is found, ready or running, until it is don
     await expire(client, leaseOf(await claim(client, 'q')));
     await reap(client);
   }
-  const finding = {
-    finding: 'tasks lose their workers again and again',
-    detail: `task ${id} of queue q: 3 runs whose worker vanished`,
-    hint: expect.stringContaining(`tock cancel ${id}`),
-  };
-  expect(await findings()).toMatchObject([finding]);
+  const finding = `again: task ${id} of queue q: 3 runs whose worker vanished => .*tock cancel ${id}`;
+  await expectDoctor(finding);
   const lease = leaseOf(await claim(client, 'q'));
-  expect(await findings()).toMatchObject([finding]);
+  await expectDoctor(finding);
   await complete(client, lease);
   expect(await named()).toEqual([]);
 });
@@ -159,30 +137,27 @@ test('a task that lost three workers is found, ready or running, until it is don
 test('ten tasks that died of one error within an hour are found, with the newest', async () => {
   const die = async (count: number, message: string) => {
     const ids = await enqueue(client, 'q', numberedTasks(count, 0, { max_attempts: 1 }));
-    const lease = leaseOf(await claim(client, 'q', { limit: count }));
-    await fail(
-      client,
-      lease,
-      ids.map((id) => ({ id, error: { message } })),
-    );
+    const failures = ids.map((id) => ({ id, error: { message } }));
+    await fail(client, leaseOf(await claim(client, 'q', { limit: count })), failures);
     return ids;
   };
   await die(9, 'no such table');
   await die(3, 'another');
   expect(await named()).toEqual([]);
   const [newest] = await die(1, 'no such table');
-  expect(await findings()).toMatchObject([
-    {
-      finding: 'tasks die of the same error',
-      detail: `10 of queue q, the newest ${newest}: no such table`,
-      hint: expect.stringContaining('tock redrive q'),
-    },
-  ]);
+  await expectDoctor(
+    `: tasks die of the same error: 10 of queue q, the newest ${newest}: no such table => .*tock redrive q`,
+  );
   await client.query("update tock.results set ended_at = now() - interval '61 minutes'");
   expect(await named()).toEqual([]);
 });
 
-test('a tenant bucket that several tenants fill is found, with a higher number of buckets as the hint', async () => {
+test('a tenant bucket that several tenants fill is found, one that a single tenant fills is not', async () => {
+  const fill = async (queue: string, tenant?: string) => {
+    for (let n = 0; n < 6; n++) await enqueue(client, queue, numberedTasks(40, 0, { tenant }));
+  };
+  await fill('single', 'alone');
+  expect(await named()).toEqual([]);
   const lane = (tenant: string) =>
     value<number>(client, "select tock.lane_of(tock.policy('q'), $1, '{}')::int", [tenant]);
   await client.query(`select tock.put_queue('q', '{"lanes": 2}')`);
@@ -193,19 +168,11 @@ test('a tenant bucket that several tenants fill is found, with a higher number o
   }
   const [first, second] = shared;
   await enqueue(client, 'q', numberedTasks(10, 0, { tenant: first }));
-  for (let n = 0; n < 6; n++) await enqueue(client, 'q', numberedTasks(40, 0, { tenant: second }));
-  const [finding] = await findings();
-  expect(finding).toMatchObject({
-    finding: 'a lane has nearly all tasks of a queue',
-    detail: expect.stringMatching(/^lane 0 of queue q has at least 200 .* together 0$/),
-  });
-  expect(finding?.hint).toContain('"lanes": 8');
+  await fill('q', second);
+  await expectDoctor(
+    /: a lane has nearly all tasks of a queue: lane 0 of queue q has at least 200 .* together 0 => .*"lanes": 8/,
+  );
   await enqueue(client, 'q', numberedTasks(20, 0, { tenant: others[0] }));
-  expect(await named()).toEqual([]);
-});
-
-test('a single tenant in its bucket is no finding', async () => {
-  for (let n = 0; n < 6; n++) await enqueue(client, 'q', numberedTasks(40, 0, { tenant: 'alone' }));
   expect(await named()).toEqual([]);
 });
 
@@ -219,21 +186,20 @@ test('a segment that is not closed within a day is found, with its cause', async
   await client.query(
     "update tock.segments set started_at = now() - interval '25 hours' where number = 2",
   );
-  const why = async () => (await findings()).map(({ finding, detail }) => [finding, detail]);
-  const unsettled = (text: string) => [['a segment does not close', expect.stringContaining(text)]];
-  expect(await why()).toEqual(unsettled('idle in transaction since'));
+  const unsettled = (why: string) => expectDoctor(`: a segment does not close: .*${why}.* => `);
+  await unsettled('idle in transaction since');
   await writer.query('commit');
-  expect(await why()).toEqual(unsettled('tasks of queue q are not claimed'));
+  await unsettled('tasks of queue q are not claimed');
   const lease = leaseOf(await claim(client, 'q', { limit: 10, worker: 'w1' }));
-  expect(await why()).toEqual(unsettled('worker w1 holds a lease of queue q until 20'));
+  await unsettled('worker w1 holds a lease of queue q until 20');
   await complete(client, lease);
   const rest = await claim(client, 'q', { limit: 10 });
   if (rest.length > 0) await complete(client, leaseOf(rest));
-  expect(await why()).toEqual(unsettled('waits for: nothing'));
+  await unsettled('waits for: nothing');
   await client.query(
     "select tock.run_maintenance('deactivate_streams'), tock.run_maintenance('create_segments')",
   );
-  expect(await why()).toEqual([]);
+  expect(await named()).toEqual([]);
 });
 
 test('a segment whose drop is blocked is found after eight attempts', async () => {
@@ -253,37 +219,9 @@ test('a segment whose drop is blocked is found after eight attempts', async () =
     await client.query('update tock.segments set drop_after = null');
     await client.query('select tock.drop_expired_segments()');
   }
-  expect(await findings()).toMatchObject([
-    {
-      finding: 'history is not dropped',
-      detail: expect.stringMatching(/^segment 1 .* tried 8 times$/),
-    },
-  ]);
+  await expectDoctor(/: history is not dropped: segment 1 .* tried 8 times => /);
   await reader.query('commit');
   await client.query('update tock.segments set drop_after = null');
   await client.query('select tock.drop_expired_segments()');
   expect(await named()).toEqual([]);
 });
-
-test.each(plannerStatistics)(
-  'no check scans the backlog or the history, with %s statistics',
-  async (_, known) => {
-    await stopAutovacuum(client);
-    for (let n = 0; n < 4; n++) {
-      await enqueue(client, `q${n}`, numberedTasks(3000, 0, { max_attempts: 1 }));
-      const lease = leaseOf(await claim(client, `q${n}`, { limit: 100 }));
-      await fail(client, lease);
-    }
-    await moveNearSegmentEnd(client, 1000);
-    await enqueue(client, 'late', numberedTasks(3000));
-    const on = await sessionWithPlans(db, known, 'auto');
-    const bad = await badScans(
-      on,
-      async () => {
-        await on.query('select * from tock.doctor()');
-      },
-      { tables: /runs|leases|results|waiting/, most: 500, least: 20 },
-    );
-    expect(bad).toEqual([]);
-  },
-);
