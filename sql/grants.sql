@@ -104,7 +104,7 @@ grant execute on function
 
 -- authorization, and the most frequent HTTP requests
 grant execute on function
-  tock.authorize, tock.known_key, tock.whoami, tock.tenants_of_key, tock.queues_of_key, tock.tenant_of_task,
+  tock.authorize, tock.known_key, tock.whoami, tock.tenants_of_key, tock.queues_of_key, tock.rights_of_task,
   tock.queue_for_authorization, tock.readable, tock.readable_links, tock.visible_task, tock.own_tenant,
   tock.own_request_id, tock.http_enqueue, tock.http_enqueue_and_claim, tock.with_trace, tock.http_claim,
   tock.claim_body, tock.http_claim_any, tock.http_complete, tock.http_task, tock.http_erase_archived

@@ -767,8 +767,6 @@ type tock.cron_plan (seconds bigint, minutes bigint, hours bigint, days bigint, 
 
 type tock.dependent (position bigint, upto integer, verdict text, parent bigint, current_id bigint, state text)
 
-type tock.depth (queue text, ready bigint, running bigint, waiting bigint, dead bigint, leases bigint, oldest_ready_at timestamp with time zone)
-
 type tock.ending (stream integer, position bigint, state text, result jsonb, error jsonb, again_at timestamp with time zone, attempt smallint, lost smallint, queue text, payload jsonb)
 
 type tock.firing_plan (fires timestamp with time zone[], missed_from timestamp with time zone, missed_until timestamp with time zone, next_fire_at timestamp with time zone, next_due_at timestamp with time zone)
@@ -799,15 +797,15 @@ type tock.stream_scan (segment integer, due boolean, streams candidate[])
 
 function tock.acquire_from_limiter(p_queue text, p_policy queues, p_wait boolean)
   returns limiter_state
-  -- limiter_state_of(), with the lock of the limit held if it allows runs; allowed is null if another session holds that lock (with p_wait: for longer than 50 ms).
+  -- no comment
 
 function tock.add_dead_task_events_1(p_ended ending[], p_queues text[])
   returns void
-  -- Records, grouped by error, the final runs of tasks of these queues that failed or were lost in this transaction.
+  -- no comment
 
 function tock.add_pending_changes(p_found resolved_task[], p_changes jsonb)
   returns void
-  -- Stores changes for the next attempts of tasks; p_found has their first and current runs.
+  -- no comment
 
 function tock.add_tasks(p_pool text, p_tasks text[])
   returns integer
@@ -815,88 +813,80 @@ function tock.add_tasks(p_pool text, p_tasks text[])
   -- for tock_admin, tock_edge, tock_producer
 
 function tock.admit_at_keys(p_queues text[], p_concurrency_keys text[], p_wait boolean DEFAULT true)
-  returns integer
-  -- Admits waiters at these concurrency keys as far as their limits allow; returns the number.
-
-function tock.admit_at_named_keys(p_names text[], p_wait boolean)
   returns void
-  -- admit_at_keys() for alternating queues and concurrency keys.
+  -- no comment
 
-function tock.admit_in_queue(p_queue text, p_limit integer DEFAULT 1000)
-  returns integer
-  -- Admits tasks at the concurrency keys of a queue that have waiters; returns the number admitted.
+function tock.admit_in_queue(p_queue text)
+  returns void
+  -- no comment
 
 function tock.admit_waiters(p_locked concurrency_keys[], p_sweep boolean DEFAULT false)
   returns integer
-  -- Admits waiters at locked concurrency keys as far as their limits allow, first come, first served; returns the number.
+  -- no comment
 
-function tock.advance_start(p_limit integer DEFAULT 1000)
-  returns integer
-  -- Moves start_after of streams up to the segment of their next run; returns the number moved.
+function tock.advance_start()
+  returns void
+  -- no comment
 
 function tock.after_append(p_waiting bigint[], p_parents bigint[], p_parts bigint[])
   returns void
-  -- Called with the positions of tasks that have depends_on, and the ids of those that have the option parent (p_parts), with these parents.
+  -- no comment
 
 function tock.after_claim(p_queue text, p_policy queues, p_asked limiter_state, p_token uuid, p_started integer)
   returns void
-  -- Called when runs of a queue with a limit have been leased.
+  -- no comment
 
 function tock.after_complete(p_segment integer, p_runs leased_run[], p_results jsonb)
   returns void
-  -- Called with the runs of this completion that spawn tasks.
+  -- no comment
 
 function tock.after_runs_ended(p_segment integer, p_ended ending[])
   returns void
-  -- Called when runs of a lease with options have ended and the ended part of the lease is closed.
+  -- no comment
 
 function tock.after_sweep()
   returns integer
-  -- Makes ready the tasks that a feature missed; returns how many.
+  -- no comment
 
 function tock.ago(p_at timestamp with time zone)
   returns text
-  -- How long ago, in words.
+  -- no comment
 
 function tock.allows_simple(p_key text, p_scope text, p_queue text)
   returns boolean
-  -- True if a key without rate and tenants has a scope for a queue (* for all). For any other answer call authorize(), which gives the reason, or allows a queue that is null.
+  -- no comment
 
 function tock.append_any(p_queue text, p_tasks jsonb, p_policy queues, p_payloads json DEFAULT NULL::json)
   returns bigint[]
-  -- Appends tasks with any options, puts those that are due later into waiting, and returns their ids in order.
-
-function tock.append_keyed(p_queue text, p_tasks jsonb, p_policy queues)
-  returns bigint[]
-  -- append_unique() for up to 1,000 tasks that may change others; TK503 if an open transaction holds one of those for too long.
+  -- no comment
 
 function tock.append_one(p_queue text, p_payload text)
   returns bigint
-  -- Appends one task without options to the current segment and returns its id; null if append_plain() has to do it.
+  -- no comment
 
 function tock.append_plain(p_queue text, p_tasks jsonb, p_payloads json, p_max_payload_bytes integer)
   returns bigint[]
-  -- Appends up to 5,000 tasks with only a payload and returns their ids in order.
+  -- no comment
 
 function tock.append_round(p_queue text, p_tasks jsonb, p_again boolean[], p_policy queues)
   returns bigint[]
-  -- append_unique() for tasks with a different key each, in their order; p_again says for each task whether its key occurs again later in the call.
+  -- no comment
 
 function tock.append_to_wait_list(p_pool text, p_worker text, p_task text, p_lease_seconds integer, p_until timestamp with time zone)
   returns boolean
-  -- Puts a free worker or a waiting task at the end of its list; false if it is in the pool already.
+  -- no comment
 
 function tock.append_unique(p_queue text, p_tasks jsonb, p_policy queues)
   returns bigint[]
-  -- Appends tasks of which some have unique keys, unless an existing task with the key stands for them; returns the ids in order.
+  -- no comment
 
 function tock.append_with_keys(p_queue text, p_tasks jsonb, p_policy queues)
   returns bigint[]
-  -- Appends tasks of which some have a unique key; calls append_any() for the new ones.
+  -- no comment
 
 function tock.apply_pending_changes(p_again next_attempt[])
   returns next_attempt[]
-  -- The next attempts of runs with pending changes and cancellations applied where cancelled is null, in the same order.
+  -- no comment
 
 function tock.archive()
   returns TABLE(enabled boolean, prefix text, waiting integer, oldest_waiting_at timestamp with time zone, exported integer, files bigint, rows bigint, bytes bigint, erasures_pending integer, objects_unwanted integer, last_step_at timestamp with time zone, failures integer, failed_at timestamp with time zone, last_error text)
@@ -945,7 +935,7 @@ function tock.archive_rewritten(p_path text, p_new text, p_bytes bigint, p_sha25
 
 function tock.archive_rows(p_segment integer, p_stream integer, p_position bigint, p_last_stream integer, p_last_position bigint, p_limit integer, p_bytes bigint)
   returns archive_rows
-  -- The runs of a segment between two places, up to p_limit and about p_bytes, with their count and digest.
+  -- no comment
 
 function tock.archive_search(p_queue text, p_from timestamp with time zone, p_to timestamp with time zone, p_segment integer DEFAULT NULL::integer, p_part integer DEFAULT NULL::integer, p_limit integer DEFAULT 4)
   returns TABLE(files jsonb, erased text[], from_micros text, to_micros text)
@@ -954,7 +944,7 @@ function tock.archive_search(p_queue text, p_from timestamp with time zone, p_to
 
 function tock.archive_segment_of(p_position bigint)
   returns integer
-  -- The number of the present or former segment of a position; 0 if it is unknown.
+  -- no comment
 
 function tock.archive_unwanted(p_limit integer DEFAULT 20)
   returns text[]
@@ -968,15 +958,15 @@ function tock.archived(p_path text, p_bytes bigint, p_sha256 text, p_rows intege
 
 function tock.archived_run(p_archived found_run[], p_id bigint, p_task_id bigint)
   returns found_run
-  -- A run among those read from the archive, by its own id or the id of the waiting row that became it; null if it is not among them.
+  -- no comment
 
 function tock.archived_runs(p_rows jsonb)
   returns found_run[]
-  -- Rows of the archive as runs.
+  -- no comment
 
 function tock.arrived_runs_1(p_stream integer, p_runs_to bigint, p_leases_to bigint)
   returns TABLE(runs bigint, leased bigint, last_position bigint)
-  -- The runs added to a stream in the segment since the last count (up to a million), how many of them were leased, and up to which position.
+  -- no comment
 
 function tock.assign_task(p_pool text, p_task text, p_worker text DEFAULT NULL::text, p_lease_seconds integer DEFAULT NULL::integer, p_wait boolean DEFAULT false)
   returns TABLE(state text, worker text, fencing_token bigint, leased_until timestamp with time zone)
@@ -987,10 +977,6 @@ function tock.assign_tasks(p_pool text, p_tasks text[], p_lease_seconds integer 
   returns TABLE(task text, state text, worker text, fencing_token bigint, leased_until timestamp with time zone)
   -- Like assign_task() for up to 10,000 tasks: each gets its own free worker while there are any. Returns them in the order given, with the states assigned, held, waiting, none, and busy for a task that another call is assigning.
   -- for tock_admin, tock_edge, tock_producer
-
-function tock.assignable_tasks(p_tasks pool_members[], p_limit integer)
-  returns pool_members[]
-  -- The first tasks of a list that can be assigned: new ones, and waiting ones, which it locks.
 
 function tock.audit_log(p_key text DEFAULT NULL::text, p_verb text DEFAULT NULL::text, p_object text DEFAULT NULL::text, p_before bigint DEFAULT NULL::bigint, p_limit integer DEFAULT 100)
   returns TABLE(number bigint, at timestamp with time zone, role text, key text, key_name text, verb text, object text, detail jsonb)
@@ -1004,67 +990,67 @@ function tock.authorize(p_key text, p_scope text, p_queue text DEFAULT NULL::tex
 
 function tock.authorize_archived(p_key text, p_scope text, p_tenant text, p_queue text, p_options jsonb)
   returns boolean
-  -- True if a key may see a task that was read from the archive, false for a task of another tenant; TK403 if the key is not for its queue or for a stage of its pipeline.
+  -- no comment
 
 function tock.authorize_end(p_key text, p_lease uuid, p_results jsonb, p_field text, p_again boolean)
   returns void
-  -- Raises TK403 if a key may not end runs of a lease, or may not enqueue what its results spawn.
+  -- no comment
 
 function tock.authorize_tasks(p_key text, p_tasks jsonb, p_field text)
   returns void
-  -- Raises TK403 if a key may not enqueue tasks with these stages or these parents.
+  -- no comment
 
 function tock.awaited_runs(p_parents bigint[], p_children bigint[])
   returns bigint[]
-  -- The runs of these parents for which children wait; null for the others, or instead of the array.
+  -- no comment
 
 function tock.backoff_error(p_backoff jsonb)
   returns text[]
-  -- The error in the backoff of a task: {field, message}, or null.
+  -- no comment
 
 function tock.backoff_seconds(p_policy queues, p_failures integer)
   returns double precision
-  -- Seconds to wait after the n-th failure: base (fixed), base * n (linear) or base * factor^(n-1) (exponential), capped, minus a random share of up to the jitter.
+  -- no comment
 
 function tock.before_append(p_queue text, p_tasks jsonb, p_policy queues)
   returns void
-  -- Checks the feature options of tasks; TK422 names the field.
+  -- no comment
 
 function tock.before_claim(p_queue text, p_policy queues, p_wait boolean)
   returns limiter_state
-  -- How many runs of a queue with a limit may start. Called for such queues only.
+  -- no comment
 
-function tock.before_complete(p_lease uuid, p_results jsonb)
-  returns void
-  -- Checks the feature fields of results; TK422 names the field.
+function tock.before_complete(p_results jsonb)
+  returns boolean
+  -- no comment
 
 function tock.before_next_attempts(p_again next_attempt[], p_fields text[])
   returns void
-  -- Checks that tasks which continue in another queue with an unchanged payload fit there; TK422 names the field.
+  -- no comment
 
 function tock.before_promotion(p_sweep boolean)
   returns void
-  -- Makes due the work that features have postponed until now.
+  -- no comment
 
 function tock.before_segment_drop(p_segment segments)
   returns boolean
-  -- True if the metrics have counted all runs of a segment; collects them if they have not.
+  -- no comment
 
 function tock.begin_claim(p_queue text, p_worker text, p_limit integer, p_lease_seconds integer, p_request_id text, p_bytes integer, p_late boolean)
   returns claiming
-  -- What a claim may lease: allowed is 0 or less if the queue is paused or at its limit; repeated is the lease of an earlier call with this request_id. Raises TK422 for invalid arguments of claim().
+  -- no comment
 
 function tock.begin_wait(p_position bigint, p_run_id bigint, p_result jsonb, p_field text)
   returns void
-  -- Makes the next waiting row of a task wait for spawned tasks: its payload is {payload, result} until the results of the children are added.
+  -- no comment
 
 function tock.bounds()
   returns double precision[]
-  -- The upper bounds of the buckets for waiting and running times, in seconds; values above the last bound have their own bucket.
+  -- no comment
 
 function tock.bucket_of(p_seconds double precision)
   returns integer
-  -- The number of the bucket of a duration in seconds, from 1.
+  -- no comment
 
 function tock.bulk_changes(p_queue text DEFAULT NULL::text, p_id bigint DEFAULT NULL::bigint, p_before bigint DEFAULT NULL::bigint, p_limit integer DEFAULT 100)
   returns TABLE(id bigint, change text, queue text, filter jsonb, options jsonb, role text, key text, key_name text, created_at timestamp with time zone, state text, matched bigint, changed bigint, error text, ended_at timestamp with time zone)
@@ -1073,7 +1059,7 @@ function tock.bulk_changes(p_queue text DEFAULT NULL::text, p_id bigint DEFAULT 
 
 function tock.bulk_page_failed(p_id bigint, p_sqlstate text, p_error text)
   returns void
-  -- Records that a page of a bulk change failed: of this one, or with null of the one that is due first.
+  -- no comment
 
 function tock.cancel(p_ids bigint[])
   returns TABLE(id bigint, state text, changed boolean)
@@ -1082,11 +1068,11 @@ function tock.cancel(p_ids bigint[])
 
 function tock.cancel_dependents(p_off dependent[])
   returns bigint[]
-  -- Cancels children because of a parent that failed, and returns their own children to check, locked.
+  -- no comment
 
 function tock.cancel_overdue(p_seconds integer DEFAULT 60)
   returns integer
-  -- Cancels calls of tick() and run_maintenance() by this role that have run longer than p_seconds; returns the number.
+  -- no comment
 
 function tock.cancel_where(p_queue text, p_filter jsonb DEFAULT '{}'::jsonb, p_cursor text DEFAULT NULL::text, p_limit integer DEFAULT 1000)
   returns TABLE(matched integer, changed integer, cursor text, scanned integer)
@@ -1095,7 +1081,7 @@ function tock.cancel_where(p_queue text, p_filter jsonb DEFAULT '{}'::jsonb, p_c
 
 function tock.cancelled_for(p_options jsonb)
   returns jsonb
-  -- The error of a task that was cancelled because of a parent; null for other tasks.
+  -- no comment
 
 function tock.change(p_ids bigint[], p_changes jsonb)
   returns TABLE(id bigint, state text, changed boolean)
@@ -1104,164 +1090,152 @@ function tock.change(p_ids bigint[], p_changes jsonb)
 
 function tock.change_held(p_key unique_keys, p_at resolved_task, p_task jsonb)
   returns boolean
-  -- Applies the changes of a new task to the holder of its unique key; returns whether the holder stands for it.
+  -- no comment
 
 function tock.change_waiting(p_found resolved_task[], p_changes jsonb)
   returns bigint[]
-  -- Changes waiting tasks; returns the ids of those that were still waiting.
+  -- no comment
 
 function tock.changed_payload(p_id bigint)
   returns jsonb
-  -- The payload in the pending change of a task or run.
+  -- no comment
 
 function tock.check_changes(p_changes jsonb)
   returns jsonb
-  -- The changes in the form in which they are stored; TK422 names an invalid field.
+  -- no comment
 
 function tock.check_claim(p_queue text, p_worker text, p_limit integer, p_lease_seconds integer)
   returns void
-  -- Raises TK422 for invalid arguments of claim().
+  -- no comment
 
 function tock.check_concurrency_key(p_queue text, p_concurrency_key text)
   returns void
-  -- Raises TK422 for an invalid concurrency key.
+  -- no comment
 
 function tock.check_dead_webhook(p_queue text, p_webhook jsonb)
   returns void
-  -- Raises TK422 for an invalid dead_webhook of a queue.
+  -- no comment
 
 function tock.check_failures(p_failures jsonb, p_all boolean)
   returns void
-  -- Raises TK422 for invalid failures.
+  -- no comment
 
 function tock.check_filter(p_filter jsonb, p_states text[], p_limit integer, p_most integer, p_names text[])
   returns void
-  -- Raises TK422 for an invalid filter or limit.
+  -- no comment
 
 function tock.check_ids(p_ids bigint[])
   returns bigint[]
-  -- The distinct ids in order, so that the digest of a request does not depend on a plan. TK422 for no ids or too many.
+  -- no comment
 
 function tock.check_key(p_key keys)
   returns void
-  -- Raises TK422 for an invalid key.
+  -- no comment
 
 function tock.check_member(p_pool text, p_worker text, p_task text, p_lease_seconds integer)
   returns void
-  -- Raises TK422 for an invalid pool, worker, task or lease_seconds.
+  -- no comment
 
 function tock.check_new_ids(p_ids bigint[])
   returns void
-  -- Raises TK503 if a new id of a waiting task belongs to another task.
+  -- no comment
 
 function tock.check_not_webhooks(p_queue text, p_field text)
   returns void
-  -- Raises TK422 for the queue whose requests Tock signs as its own.
-
-function tock.check_own_tasks(p_tenants text[], p_tasks jsonb)
-  returns void
-  -- Raises TK403 for tasks of other tenants than these, and TK422 for a parent of another tenant, as for one that does not exist.
+  -- no comment
 
 function tock.check_parents(p_children bigint[], p_lock boolean DEFAULT false)
   returns integer
-  -- Releases children whose parents have ended and lets the others wait for one that has not; returns the number released.
-
-function tock.check_parents_key(p_key text, p_tasks jsonb, p_field text)
-  returns void
-  -- Raises TK403 if tasks have parents in queues that a key is not for.
+  -- no comment
 
 function tock.check_parents_of_call(p_tasks jsonb)
   returns void
-  -- Raises TK422 unless all parents of the tasks of a call exist: names in the call without a cycle, * for all tasks before it, or ids.
+  -- no comment
 
 function tock.check_payload_fits(p_changes jsonb, p_queue text, p_tasks integer)
   returns void
-  -- Raises TK422 for a payload that is too large for its queue, or too large for so many tasks in one call.
+  -- no comment
 
 function tock.check_pipelines(p_queue text, p_tasks jsonb)
   returns void
-  -- Raises TK422 for the first task that is enqueued into a queue outside its pipeline.
+  -- no comment
 
 function tock.check_policy(p_policy jsonb)
   returns jsonb
-  -- The settings of a queue in the form in which they are stored; TK422 names an invalid one.
+  -- no comment
 
 function tock.check_progress(p_progress jsonb)
   returns bigint[]
-  -- The ids of [{id, progress, note}], null for one object for all; TK422 names an invalid field.
+  -- no comment
 
 function tock.check_push(p_tasks jsonb, p_policy queues)
   returns void
-  -- Raises TK422 for the first task with a push_url in a queue without push, or without one if it needs one.
+  -- no comment
 
 function tock.check_push_policy(p_queue text, p_push jsonb)
   returns void
-  -- Raises TK422 for an invalid push setting of a queue.
+  -- no comment
 
 function tock.check_queue_name(p_queue text)
   returns void
-  -- Raises TK422 for an invalid queue name.
+  -- no comment
 
 function tock.check_queues(p_queues text[], p_weights integer[])
   returns void
-  -- Raises TK422 for invalid queues or weights of claim_any().
+  -- no comment
+
+function tock.check_range(p_value bigint, p_low bigint, p_high bigint, p_field text)
+  returns void
+  -- no comment
 
 function tock.check_read_committed(p_verb text)
   returns void
-  -- Raises TK409 in a transaction with one snapshot, where claims and changes would be wrong.
+  -- no comment
 
 function tock.check_rows(p_rows jsonb, p_field text, p_allowed text[])
   returns void
-  -- Raises TK422 unless p_rows is an array of objects with only these keys and within the size limits.
+  -- no comment
 
 function tock.check_schedule(p_schedule text, p_settings jsonb)
   returns schedules
-  -- The settings of a schedule as a row, with defaults; TK422 names an invalid setting.
+  -- no comment
 
 function tock.check_schedule_settings(p_settings jsonb)
   returns void
-  -- Raises TK422 for the first invalid setting of a schedule.
+  -- no comment
 
 function tock.check_schedule_task(p_schedule schedules)
   returns void
-  -- Raises TK422 unless the tasks of a schedule can be enqueued.
+  -- no comment
 
 function tock.check_sequence(p_taken bigint)
   returns void
-  -- Raises TK503 if the next position may not be above p_taken: the sequence was set back, or has a cache.
+  -- no comment
 
 function tock.check_spawns(p_results jsonb)
   returns void
-  -- Raises TK422 for an invalid spawn, TK403 if the role of the caller may not enqueue.
+  -- no comment
 
 function tock.check_stages_take(p_again next_attempt[], p_fields text[])
   returns void
-  -- Raises TK422, with its field, for the first unchanged payload that is too large for the next stage.
+  -- no comment
 
 function tock.check_tasks(p_tasks text[], p_most integer)
   returns void
-  -- Raises TK422 for an invalid list of tasks.
+  -- no comment
 
 function tock.check_time_zone(p_zone text)
   returns void
-  -- Raises TK422 for a name that is not in the time zone database.
+  -- no comment
 
 function tock.check_waiting_ids()
   returns void
-  -- Raises TK503 if a waiting task could get an id that is already in use.
+  -- no comment
 
 function tock.children(p_id bigint, p_limit integer DEFAULT 100, p_after bigint DEFAULT 0)
   returns TABLE(id bigint, queue text, state text)
   -- The tasks that depend on a task or are parts of it, in the order of their ids, after p_after (up to p_limit, 1,000 at most): those that name it in depends_on or as their parent, as spawned tasks do. Leaves out tasks whose history is gone.
   -- for tock_admin, tock_edge, tock_producer, tock_worker
-
-function tock.children_of_lease_1(p_lease uuid)
-  returns bigint[]
-  -- The children that wait for runs of a lease.
-
-function tock.children_of_lease_current(p_lease uuid)
-  returns bigint[]
-  -- The children that wait for runs of a lease.
 
 function tock.claim(p_queue text, p_worker text DEFAULT NULL::text, p_limit integer DEFAULT 1, p_lease_seconds integer DEFAULT NULL::integer, p_request_id text DEFAULT NULL::text, p_own_transaction boolean DEFAULT false, p_bytes integer DEFAULT 4194304)
   returns SETOF claimed
@@ -1285,11 +1259,11 @@ function tock.claim_for_worker(p_queue text, p_worker text, p_lease_seconds inte
 
 function tock.claim_one(p_queue text, p_worker text, p_seconds integer, p_request_id text, p_own_transaction boolean)
   returns claimed
-  -- Claims one run in the current segment; id 0 if nothing is ready, null if claim_runs() has to decide. p_request_id and p_own_transaction as in claim().
+  -- no comment
 
 function tock.claim_runs(p_queue text, p_worker text, p_limit integer, p_lease_seconds integer, p_request_id text, p_own_transaction boolean, p_bytes integer)
   returns SETOF claimed
-  -- claim() in the general case. p_own_transaction says that the calling verb is the whole transaction.
+  -- no comment
 
 function tock.claim_state(p_queues text[], OUT state text, OUT retry_after_seconds integer)
   returns record
@@ -1298,39 +1272,39 @@ function tock.claim_state(p_queues text[], OUT state text, OUT retry_after_secon
 
 function tock.claim_streams(p_queue text, p_seed integer, p_worker text, p_request_id text, p_own_transaction boolean, p_claim claiming)
   returns SETOF claimed
-  -- Leases runs from the streams of a queue, one stream after another, until the claim has all that it may lease.
+  -- no comment
 
 function tock.claimed_from_queue(p_queue text, p_run claimed)
   returns claimed_from
-  -- A row of claim() with its queue.
+  -- no comment
 
 function tock.clock_change(p_zone text, p_from bigint, p_to bigint)
   returns bigint
-  -- The second at which the clocks of a time zone change, between two instants at most two days apart.
+  -- no comment
 
 function tock.clock_offset(p_zone text, p_at bigint)
   returns integer
-  -- The offset of a time zone from UTC in seconds at an instant.
+  -- no comment
 
 function tock.close_ended_1(p_lease uuid, p_segment integer)
   returns boolean
-  -- Closes the rows of a lease of one segment whose runs have all ended; null for another segment.
+  -- no comment
 
 function tock.close_ended_current(p_lease uuid, p_segment integer)
   returns boolean
-  -- Closes the rows of a lease of one segment whose runs have all ended; null for another segment.
+  -- no comment
 
 function tock.close_lease(p_lease uuid, p_segment integer)
   returns void
-  -- Closes the rows of a lease whose runs have all ended.
+  -- no comment
 
 function tock.close_segments()
   returns integer
-  -- Closes segments that have ended, have no writers left and have nothing unclaimed or running; returns the number.
+  -- no comment
 
 function tock.collect_batch(p_streams integer[], p_open metrics_open_leases[], p_limit integer, OUT unfinished integer[], OUT amount integer)
   returns record
-  -- Counts up to p_limit new runs and leases of each of these streams, and the ends in open leases; returns the streams with more, and how many rows it read.
+  -- no comment
 
 function tock.collect_metrics(p_limit integer DEFAULT 100000, p_seconds double precision DEFAULT 2)
   returns integer
@@ -1339,15 +1313,15 @@ function tock.collect_metrics(p_limit integer DEFAULT 100000, p_seconds double p
 
 function tock.compile_current()
   returns void
-  -- Makes the functions of the current segment under their fixed names.
+  -- no comment
 
 function tock.compile_segment(p_segment integer)
   returns void
-  -- Makes the functions of a segment, when the segment is made and at each deploy.
+  -- no comment
 
 function tock.compile_template(p_template segment_templates, p_segment segments, p_suffix text, p_valid_until bigint, p_is_current text)
   returns void
-  -- Makes one function of a segment from its template.
+  -- no comment
 
 function tock.complete(p_lease uuid, p_results jsonb DEFAULT NULL::jsonb)
   returns TABLE(completed integer, refused bigint[])
@@ -1356,36 +1330,28 @@ function tock.complete(p_lease uuid, p_results jsonb DEFAULT NULL::jsonb)
 
 function tock.complete_runs(p_lease uuid, p_results jsonb)
   returns TABLE(completed integer, refused bigint[])
-  -- complete() for a lease whose runs are ended one by one: all that are left (p_results null), or the named ones.
+  -- no comment
 
 function tock.completion_of(p_runs leased_run[], p_results jsonb, p_options jsonb)
   returns completion
-  -- The effect of a completion on runs of a lease: those that are done by it or were before, their next runs, and those that spawn tasks.
+  -- no comment
 
 function tock.concurrency_keys(p_queue text, p_concurrency_key text DEFAULT NULL::text, p_after text DEFAULT NULL::text, p_limit integer DEFAULT 100)
   returns TABLE(concurrency_key text, paused boolean, concurrency_limit integer, concurrency_rate_limit integer, concurrency_rate_seconds integer, concurrency_rate_burst integer, holders bigint[], waiting integer)
   -- The concurrency keys of a queue that tasks have used or that have settings, after p_after: their settings, their holders, and the number of waiters (up to 1,000).
   -- for tock_admin, tock_edge
 
-function tock.continued_runs(p_ids bigint[])
-  returns bigint[]
-  -- The runs and waiting tasks among these that continue an earlier run of their task: in a stage, or after spawned tasks.
-
 function tock.count_key_use(p_prefix text)
   returns boolean
-  -- Counts one use of a key; returns true.
-
-function tock.count_request(p_prefix text, p_limit integer, p_seconds integer)
-  returns integer
-  -- Counts a request in the window of the rate of a key; null if it is allowed, otherwise the seconds until the next window.
+  -- no comment
 
 function tock.counts(p_task jsonb, p_state text, p_created_at timestamp with time zone, p_now timestamp with time zone)
   returns boolean
-  -- True if the last task of a key, with this state, still counts for a new task.
+  -- no comment
 
 function tock.create_concurrency_keys(p_queues text[], p_concurrency_keys text[])
   returns void
-  -- Creates concurrency keys at their first use, without those that another transaction is creating.
+  -- no comment
 
 function tock.create_key(p_name text, p_scopes text[], p_queues text[] DEFAULT NULL::text[], p_tenants text[] DEFAULT NULL::text[], p_expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, p_expires_in_seconds double precision DEFAULT NULL::double precision, p_rate_limit integer DEFAULT NULL::integer, p_rate_seconds integer DEFAULT NULL::integer)
   returns TABLE(key text, prefix text, name text, scopes text[], queues text[], tenants text[], rate_limit integer, rate_seconds integer, created_at timestamp with time zone, expires_at timestamp with time zone, replaces text)
@@ -1394,11 +1360,11 @@ function tock.create_key(p_name text, p_scopes text[], p_queues text[] DEFAULT N
 
 function tock.create_next_segment()
   returns void
-  -- Makes a segment when the last one is nearly full; TK503 if it is full while another transaction makes one.
+  -- no comment
 
 function tock.create_segment(p_first bigint, p_end bigint)
   returns void
-  -- Makes the segment after the newest: one partition each of runs, leases, results and run_overrides.
+  -- no comment
 
 function tock.create_segments(p_ahead integer DEFAULT 2, p_width bigint DEFAULT NULL::bigint)
   returns integer
@@ -1407,39 +1373,39 @@ function tock.create_segments(p_ahead integer DEFAULT 2, p_width bigint DEFAULT 
 
 function tock.create_segments_to(p_position bigint)
   returns void
-  -- Makes segments until one covers a position; TK503 while another transaction makes one.
+  -- no comment
 
 function tock.creation_lock_of_key(p_queue text, p_concurrency_key text)
   returns integer
-  -- The second key of the lock for creating a concurrency key, one of 64.
+  -- no comment
 
 function tock.cron_after(p_plan cron_plan, p_zone text, p_after timestamp with time zone)
   returns timestamp with time zone
-  -- The first instant after p_after at which a cron expression fires in a time zone; null if there is none.
+  -- no comment
 
 function tock.cron_days(p_plan cron_plan, p_text text)
   returns cron_plan
-  -- The plan with the day-of-month field of its expression.
+  -- no comment
 
 function tock.cron_days_of(p_plan cron_plan, p_first date)
   returns bigint
-  -- The days of a month that a cron expression names, as bits; p_first is the first day of the month.
+  -- no comment
 
 function tock.cron_field(p_field text, p_text text)
   returns bigint
-  -- The numbers that a field of a cron expression names, as bits.
+  -- no comment
 
 function tock.cron_home()
   returns text
-  -- The database in which pg_cron works, ? if that is hidden; null if pg_cron is not loaded.
+  -- no comment
 
 function tock.cron_interval(p_seconds integer)
   returns text
-  -- A pg_cron schedule for every p_seconds (under 60): in seconds from pg_cron 1.5 on, otherwise every minute.
+  -- no comment
 
 function tock.cron_jobs()
   returns TABLE(job text, command text)
-  -- The jobs that pg_cron must have, with their commands.
+  -- no comment
 
 function tock.cron_jobs_list()
   returns TABLE(jobname text, schedule text, active boolean, last_status text, last_at timestamp with time zone)
@@ -1448,47 +1414,47 @@ function tock.cron_jobs_list()
 
 function tock.cron_names(p_field text, p_item text)
   returns text
-  -- A part of a cron field with numbers instead of the names of months and days.
+  -- no comment
 
 function tock.cron_skipped(p_plan cron_plan, p_change bigint, p_before integer, p_after integer)
   returns boolean
-  -- True if clocks that jump ahead skip a time that a cron expression names, on the day on which they land.
+  -- no comment
 
 function tock.cron_time(p_plan cron_plan, p_from integer)
   returns integer
-  -- The first second of a day from p_from on that a cron expression names; null if none is left.
+  -- no comment
 
 function tock.cron_version()
   returns text
-  -- The version of pg_cron in this database; null without it.
+  -- no comment
 
 function tock.cron_wall(p_plan cron_plan, p_from bigint)
   returns bigint
-  -- The first local time from p_from on that a cron expression names; null if there is none.
+  -- no comment
 
 function tock.cron_weekdays(p_plan cron_plan, p_text text)
   returns cron_plan
-  -- The plan with the day-of-week field of its expression.
+  -- no comment
 
 function tock.current_cursor(p_stream integer)
   returns stream_cursor
-  -- The cursor of a stream in the current segment; null if resolve_cursor() has to find it.
+  -- no comment
 
 function tock.current_holders(p_queue text, p_keep boolean, p_states resolved_task[], p_lock boolean, OUT holders bigint[], OUT back bigint[])
   returns record
-  -- The admitted tasks that still hold a concurrency key, and the waiting rows of those whose next attempt is due.
+  -- no comment
 
 function tock.current_segment()
   returns integer
-  -- The current segment while the functions compiled for it are valid; otherwise null.
+  -- no comment
 
 function tock.cursor_of(p_stream integer)
   returns bigint
-  -- The position after which the next claim of a stream starts.
+  -- no comment
 
 function tock.deactivate_idle_streams_1(p_slot integer, p_limit integer)
   returns integer
-  -- Puts the streams of a slot to rest that have no run above their cursor in the current segment; returns the number.
+  -- no comment
 
 function tock.deactivate_streams(p_limit integer DEFAULT 20000)
   returns integer
@@ -1502,39 +1468,31 @@ function tock.dead_groups(p_queue text, p_limit integer DEFAULT 100, p_scan_limi
 
 function tock.dead_groups_1(p_queue text, p_scan_limit integer, p_since timestamp with time zone)
   returns TABLE(seen bigint, errors jsonb)
-  -- dead_groups() for one segment: the number of dead tasks that it scanned, and the groups.
+  -- no comment
 
 function tock.dead_in_segment(p_segment integer)
   returns jsonb
-  -- The number of dead tasks in a segment, by queue.
+  -- no comment
 
 function tock.dead_task_events_due_at()
   returns timestamp with time zone
-  -- When the maintenance job send_dead_task_events has events to send; null while it has none.
+  -- no comment
 
 function tock.dead_task_events_from()
   returns bigint
-  -- The lowest number that may have an unsent dead task event.
+  -- no comment
 
 function tock.dedupe_outcomes(p_ended ending[])
   returns ending[]
-  -- Outcomes without repetitions: a retried run may be named by its own id and by the id of its task, and the first outcome counts.
-
-function tock.delete_promotions(p_segment integer, p_limit integer)
-  returns integer
-  -- Redirects or deletes promotions that point into a segment, about p_limit rows; returns the number.
-
-function tock.depths()
-  returns SETOF depth
-  -- The depth of each queue as of the last count, from each stream with ready runs and each open lease.
+  -- no comment
 
 function tock.described_session(p_pid integer)
   returns text
-  -- A session: its role, its state and the first words of its statement, as far as the owner may see.
+  -- no comment
 
 function tock.deserted_pools()
   returns SETOF pool_members
-  -- The oldest tasks of pools, among the first 1,000, that have waited for over ten minutes while no worker holds a task.
+  -- no comment
 
 function tock.doctor()
   returns TABLE(finding text, severity text, detail text, hint text)
@@ -1543,91 +1501,87 @@ function tock.doctor()
 
 function tock.doctor_of_archive()
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- Findings about the archive: failing steps, segments that have waited for it for a day, and pending erasures.
+  -- no comment
 
 function tock.doctor_of_concurrency_keys()
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- Findings about concurrency keys whose holders have kept them for over an hour while other tasks wait: the first twenty keys of up to 100 queues.
-
-function tock.doctor_of_connections()
-  returns TABLE(finding text, severity text, detail text, hint text)
-  -- A finding if nearly all connections are in use, with the role that has the most.
+  -- no comment
 
 function tock.doctor_of_cron()
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- Findings about pg_cron itself: whether it runs, its version, and how many jobs it may run.
+  -- no comment
 
 function tock.doctor_of_cron_jobs()
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- Findings about jobs of pg_cron: missing, inactive, changed, duplicate or left over.
+  -- no comment
 
 function tock.doctor_of_cron_notes(p_bytes bigint DEFAULT 67108864)
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- Findings about the run details of pg_cron: jobs whose last run failed, or more than p_bytes of details.
+  -- no comment
 
 function tock.doctor_of_dead_tasks()
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- Findings about ten or more dead tasks with the same error, the newest within the hour.
+  -- no comment
 
 function tock.doctor_of_horizon(p_transactions integer DEFAULT 5000000)
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- A finding about the session, slot or prepared transaction that holds back vacuum for the most transactions.
+  -- no comment
 
 function tock.doctor_of_keys()
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- Findings about keys in use that expire within seven days, and about keys for tenants without a rate.
+  -- no comment
 
 function tock.doctor_of_maintenance()
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- Findings about maintenance jobs: those that fail, and those that are late, as a note if nothing waits for them.
+  -- no comment
 
 function tock.doctor_of_parents()
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- Findings about tasks with on_parent_failure wait whose parent is dead, cancelled or expired: up to five parents, each with up to 1,000 tasks.
+  -- no comment
 
 function tock.doctor_of_pools()
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- Findings about pools, the first 1,000: a task waits and no worker takes it, or workers have been past their deadline for longer than the maintenance job should need.
+  -- no comment
 
 function tock.doctor_of_positions()
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- Findings about the sequence and the segments.
+  -- no comment
 
 function tock.doctor_of_push()
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- Findings about queues with push whose endpoints are gone, or to which the Worker refuses to push.
+  -- no comment
 
 function tock.doctor_of_queues()
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- Findings about queues whose tasks are not claimed or pushed, tasks that lose their workers, and lanes.
+  -- no comment
 
 function tock.doctor_of_reports()
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- Findings from the reports of the last day.
+  -- no comment
 
 function tock.doctor_of_schedules()
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- A finding about schedules that fail, with the first five.
+  -- no comment
 
 function tock.doctor_of_segments()
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- Findings about the oldest segment that ended a day ago and is not closed, and the oldest one that is not dropped a day after its retention, or after eight tries.
+  -- no comment
 
 function tock.doctor_of_sessions(p_age interval DEFAULT '00:10:00'::interval)
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- Findings about foreign sessions with locks of Tock, and the oldest transactions open for longer than p_age.
+  -- no comment
 
 function tock.doctor_of_settings()
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- Findings about settings that lose accepted tasks if the server crashes, and about the role tock_edge without time limits.
+  -- no comment
 
 function tock.doctor_of_slots()
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- Findings about replication slots without a reader, or with lost log.
+  -- no comment
 
 function tock.doctor_of_vacuum(p_age integer DEFAULT 1000000000)
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- Findings about vacuum: where it is off, and tables frozen more than p_age transactions ago.
+  -- no comment
 
 function tock.drop_expired_segments()
   returns integer
@@ -1636,7 +1590,7 @@ function tock.drop_expired_segments()
 
 function tock.drop_key_counters(p_prefix text)
   returns void
-  -- Drops the counters of a key that ended an hour ago, unless they are locked.
+  -- no comment
 
 function tock.drop_queue(p_queue text, p_force boolean DEFAULT false)
   returns TABLE(dropped boolean, ready bigint, running bigint, waiting bigint)
@@ -1650,15 +1604,15 @@ function tock.drop_schedule(p_schedule text)
 
 function tock.drop_segment_tables(p_segment integer)
   returns void
-  -- Drops the partitions and the functions of a segment. 55P03 if it would have to wait for readers, or if the archive was turned on meanwhile.
+  -- no comment
 
 function tock.due_of(p_schedule schedules, p_fire_at timestamp with time zone)
   returns timestamp with time zone
-  -- The due time of a fire of a schedule: its instant, or up to its jitter later.
+  -- no comment
 
 function tock.durations(p_counts bigint[], p_seconds double precision)
   returns jsonb
-  -- The mean, p50, p95 and p99 of a histogram whose values add up to p_seconds.
+  -- no comment
 
 function tock.enable_archive_by_default()
   returns boolean
@@ -1667,27 +1621,27 @@ function tock.enable_archive_by_default()
 
 function tock.end_and_claim(p_queue text, p_ends jsonb, p_worker text, p_limit integer, p_lease_seconds integer, p_request_id text, p_own_transaction boolean, OUT ended jsonb, OUT claimed claimed[])
   returns record
-  -- next(); p_own_transaction says that the calling verb is the whole transaction. Without p_ends it is a claim, and ended is null.
+  -- no comment
 
 function tock.end_assignment(p_member pool_members, p_again boolean, p_vanished boolean)
   returns boolean
-  -- Ends an assignment; with p_vanished only if its worker is still past its deadline. The task waits again or is gone; the worker is free again if it had joined and is alive.
+  -- no comment
 
 function tock.end_lease_1(p_lease uuid, p_segment integer)
   returns integer
-  -- Closes a whole lease as done and returns the number of done runs. Null if it was closed or never existed, -1 for another segment, -2 if some of its runs have a pipeline and complete_runs() has to end it.
+  -- no comment
 
 function tock.end_lease_current(p_lease uuid, p_segment integer)
   returns integer
-  -- Closes a whole lease as done and returns the number of done runs. Null if it was closed or never existed, -1 for another segment, -2 if some of its runs have a pipeline and complete_runs() has to end it.
+  -- no comment
 
 function tock.end_leases(p_ends jsonb)
   returns jsonb
-  -- Ends the leases of next() in their order; returns its column ended.
+  -- no comment
 
 function tock.end_runs(p_segment integer, p_ended ending[], p_fields text[] DEFAULT NULL::text[])
   returns integer
-  -- Writes the results of runs and, for tasks that continue, the next run or waiting task. Returns how many runs had not ended before. p_fields, in the order of the runs, names those that continue with the unchanged payload of the task, which is then checked.
+  -- no comment
 
 function tock.end_segment()
   returns TABLE(segment integer, closed_at timestamp with time zone, why text)
@@ -1696,7 +1650,7 @@ function tock.end_segment()
 
 function tock.enforce_key_rate(p_key keys)
   returns void
-  -- Counts a call of a key with a rate, once per transaction; raises TK429 if its rate is used up.
+  -- no comment
 
 function tock.enqueue(p_queue text, p_tasks jsonb, p_request_id text DEFAULT NULL::text)
   returns bigint[]
@@ -1705,7 +1659,7 @@ function tock.enqueue(p_queue text, p_tasks jsonb, p_request_id text DEFAULT NUL
 
 function tock.enqueue_any(p_queue text, p_tasks jsonb, p_request_id text, p_payloads json DEFAULT NULL::json)
   returns bigint[]
-  -- enqueue() for tasks with any options.
+  -- no comment
 
 function tock.enqueue_payloads(p_queue text, p_payloads json, p_request_id text DEFAULT NULL::text)
   returns bigint[]
@@ -1714,7 +1668,7 @@ function tock.enqueue_payloads(p_queue text, p_payloads json, p_request_id text 
 
 function tock.enqueue_spawned(p_runs leased_run[], p_results jsonb)
   returns void
-  -- Enqueues the tasks that runs spawn, and stores their ids with each run.
+  -- no comment
 
 function tock.enqueue_task(p_queue text, p_payload jsonb DEFAULT NULL::jsonb, p_delay_seconds double precision DEFAULT NULL::double precision, p_run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, p_priority integer DEFAULT NULL::integer, p_tenant text DEFAULT NULL::text, p_max_attempts integer DEFAULT NULL::integer, p_request_id text DEFAULT NULL::text)
   returns bigint
@@ -1723,11 +1677,11 @@ function tock.enqueue_task(p_queue text, p_payload jsonb DEFAULT NULL::jsonb, p_
 
 function tock.entries_waited_for(p_positions bigint[])
   returns bigint[]
-  -- The waiting tasks for which some tasks wait, as parents or as holders of their concurrency keys, and in turn those for which these wait, through up to a thousand steps.
+  -- no comment
 
 function tock.entry_waited_for(p_position bigint)
   returns bigint
-  -- The waiting task for which a waiting task waits, as a parent or as the holder of its concurrency key.
+  -- no comment
 
 function tock.erase(p_id bigint)
   returns integer
@@ -1736,23 +1690,19 @@ function tock.erase(p_id bigint)
 
 function tock.erase_run_1(p_stream integer, p_position bigint)
   returns bigint[]
-  -- Erases a run, its result and its notes; returns the ids of its successors.
+  -- no comment
 
 function tock.error_text(p_error jsonb)
   returns text
-  -- The message of an error, or the whole error if it has none; at most 200 characters.
+  -- no comment
 
 function tock.examine()
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- The findings of each doctor_of_*(), in any order; bounded by 2 s for the first lock, 50 ms for the next ones, and 15 s in all.
+  -- no comment
 
 function tock.expiry_of(p_expires_at timestamp with time zone, p_expires_in_seconds double precision)
   returns timestamp with time zone
-  -- The expiry of a key from one of the two arguments; TK422 for an invalid one, null for none.
-
-function tock.expiry_times(p_ids bigint[], OUT id bigint, OUT expires_at timestamp with time zone)
-  returns SETOF record
-  -- The expiry times of the runs and waiting tasks that have one.
+  -- no comment
 
 function tock.extend(p_lease uuid, p_seconds integer DEFAULT NULL::integer, p_progress jsonb DEFAULT NULL::jsonb)
   returns TABLE(leased_until timestamp with time zone, runs integer, cancel bigint[], refused bigint[])
@@ -1761,19 +1711,15 @@ function tock.extend(p_lease uuid, p_seconds integer DEFAULT NULL::integer, p_pr
 
 function tock.extend_lease_1(p_lease uuid, p_until timestamp with time zone, OUT leased_until timestamp with time zone, OUT runs integer, OUT cancel bigint[])
   returns record
-  -- Moves the deadline of a lease of one segment, never back. Returns the new deadline (null if the lease is closed), the number of its runs, and the cancelled tasks among them.
-
-function tock.extend_lease_current(p_lease uuid, p_until timestamp with time zone, OUT leased_until timestamp with time zone, OUT runs integer, OUT cancel bigint[])
-  returns record
-  -- Moves the deadline of a lease of one segment, never back. Returns the new deadline (null if the lease is closed), the number of its runs, and the cancelled tasks among them.
+  -- no comment
 
 function tock.extended_option_error(p_key text, p_value jsonb, p_options jsonb)
   returns text[]
-  -- The error in an option that option_error() does not check itself: {field, message}, or null.
+  -- no comment
 
 function tock.extended_options()
   returns TABLE(name text, kind text, low numeric, high numeric, words text[])
-  -- The options of a task that option_error() does not check itself, with their kind and range.
+  -- no comment
 
 function tock.fail(p_lease uuid, p_failures jsonb DEFAULT NULL::jsonb)
   returns TABLE(failed integer, dead integer, refused bigint[])
@@ -1782,63 +1728,63 @@ function tock.fail(p_lease uuid, p_failures jsonb DEFAULT NULL::jsonb)
 
 function tock.file_of_run(p_id bigint)
   returns SETOF archived_files
-  -- The file of the archive whose range covers a run.
+  -- no comment
 
 function tock.files_of(p_id bigint, p_task_id bigint)
   returns SETOF archived_files
-  -- The files of the archive that may hold a run of a task, or the run that its waiting row became; at most 101, one more than a look-up reads.
+  -- no comment
 
 function tock.files_of_begun(p_position bigint)
   returns SETOF archived_files
-  -- The files of the archive that may hold later runs of the task that began at a position.
+  -- no comment
 
 function tock.files_to_erase(p_erasure archive_erasures)
   returns SETOF archived_files
-  -- The files of the archive that may hold runs of a task to erase and were not read for it yet.
+  -- no comment
 
 function tock.filter_bits(p_value bigint, p_bits bigint)
   returns SETOF bigint
-  -- The bits of a number in a Bloom filter with p_bits bits.
+  -- no comment
 
 function tock.filter_of(p_values bigint[])
   returns bytea
-  -- A Bloom filter of the numbers.
+  -- no comment
 
 function tock.filter_time(p_filter jsonb, p_name text)
   returns timestamp with time zone
-  -- An instant of a filter; TK422 for an invalid one.
+  -- no comment
 
 function tock.final_states_in_order(p_ids bigint[])
   returns resolved_task[]
-  -- The final states of tasks or of their last reruns, with n in their order.
+  -- no comment
 
 function tock.final_states_of(p_ids bigint[], p_lock boolean, p_from bigint[] DEFAULT NULL::bigint[], OUT id bigint, OUT current_id bigint, OUT state text, OUT sure boolean)
   returns SETOF record
-  -- The states of tasks, or of their last reruns: the newest run or waiting row, the state, and whether a cancelled or expired one is certain never to start; unknown tasks are left out.
+  -- no comment
 
 function tock.find_cycles(p_waits dependent[])
   returns dependent[]
-  -- The children among these that wait for themselves and are the youngest of their cycle.
+  -- no comment
 
 function tock.find_streams(p_queue text, p_seed integer, p_seen integer[], p_limit integer, p_late boolean)
   returns stream_scan
-  -- Streams with runs to claim, with their cursors, and whether a waiting task is due; null if another segment is current.
+  -- no comment
 
 function tock.finding_of_missed_dependents(p_children bigint[])
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- The finding of doctor() and why() about children from missed_dependents().
+  -- no comment
 
 function tock.fire_all(p_fires schedule_next_fires[], p_now timestamp with time zone)
   returns void
-  -- Fires due schedules, all or none: enqueues their tasks, records the outcome of each fire, and stores when they are due next. The caller holds their row locks.
+  -- no comment
 
 function tock.fire_batch(p_fires schedule_next_fires[], p_now timestamp with time zone)
   returns void
-  -- Fires due schedules together, or one by one if that fails. The caller holds their row locks.
+  -- no comment
 
 function tock.fire_failed(p_fire schedule_next_fires, p_now timestamp with time zone, p_sqlstate text, p_message text)
   returns void
-  -- Records that a schedule could not be fired, and when it is due again.
+  -- no comment
 
 function tock.fire_schedules(p_limit integer DEFAULT 1000, p_sweep boolean DEFAULT false)
   returns integer
@@ -1847,55 +1793,51 @@ function tock.fire_schedules(p_limit integer DEFAULT 1000, p_sweep boolean DEFAU
 
 function tock.fires_from()
   returns TABLE(due_at timestamp with time zone, schedule text)
-  -- The point from which firing reads: the fiftieth newest firing.
+  -- no comment
 
 function tock.first_id(p_id bigint)
   returns bigint
-  -- The id of the task of a run or of a promoted waiting row; p_id itself for the id of a task.
+  -- no comment
 
 function tock.first_unread(p_stream integer, p_after bigint)
   returns bigint
-  -- The position of the first run of a stream above its cursor, in any segment; null if there is none.
+  -- no comment
 
 function tock.follow_runs_1(p_open resolved_task[])
   returns SETOF resolved_task
-  -- The last run of each chain within the segment. If a chain continues elsewhere, its state is null and current_id is the next id.
+  -- no comment
 
 function tock.foreign_lock_holders()
   returns TABLE(pid integer, locks integer)
-  -- Processes that hold advisory locks of Tock outside a transaction, or in one that has read no table of Tock, and how many.
+  -- no comment
 
 function tock.forget_archive(p_segment integer)
   returns void
-  -- Removes the files of a segment from the archive.
-
-function tock.free_worker(p_pool text)
-  returns pool_members
-  -- Locks the worker that has been free for longest; null if there is none.
+  -- no comment
 
 function tock.free_workers(p_pool text, p_limit integer)
   returns pool_members[]
-  -- Locks the p_limit workers that have been free for longest.
+  -- no comment
 
 function tock.from_micros(p_micros bigint)
   returns timestamp with time zone
-  -- The inverse of micros().
+  -- no comment
 
 function tock.gives_way(p_key unique_keys, p_at resolved_task, p_task jsonb, p_left bigint)
   returns boolean
-  -- True if the ready holder of a key is cancelled for a newer task; false if it stays, because its key has been in use for long.
+  -- no comment
 
 function tock.glance_at_queues()
   returns TABLE(queue text, lane integer, ready_run bigint, ready_at timestamp with time zone, ready integer, tenants integer, active_at timestamp with time zone, at_work boolean, lost_id bigint, lost integer)
-  -- glance_at_stream() of up to 2,000 streams of the first 1,000 queues with awake streams, with queue and lane.
+  -- no comment
 
 function tock.glance_at_stream(p_stream integer)
   returns TABLE(ready_run bigint, ready_at timestamp with time zone, ready integer, tenants integer, active_at timestamp with time zone, at_work boolean, lost_id bigint, lost integer)
-  -- Facts about the next 200 runs of a stream, with those of its newest lease if that is open. They are the first ready run and since when, the number of ready runs and of their tenants, the last claim or end, and a run that has lost its workers.
+  -- no comment
 
 function tock.glance_at_stream_1(p_stream integer, p_after bigint)
   returns TABLE(ready_run bigint, ready_at timestamp with time zone, ready integer, tenants integer, active_at timestamp with time zone, at_work boolean, lost_id bigint, lost integer)
-  -- glance_at_stream() for one segment and the cursor of the stream.
+  -- no comment
 
 function tock.guard()
   returns integer
@@ -1904,15 +1846,15 @@ function tock.guard()
 
 function tock.guard_before_use()
   returns void
-  -- Runs the guard before the first write or claim after a restore or failover; TK503 while another transaction does.
+  -- no comment
 
 function tock.has_fired()
   returns boolean
-  -- True if this transaction has fired schedules. It must then commit synchronously: if a crash lost the fire, the schedule would fire again, with another task.
+  -- no comment
 
 function tock.has_open_lease(p_queue text)
   returns boolean
-  -- True if a queue has an open lease, among the next 1,000 of each segment to expire.
+  -- no comment
 
 function tock.has_push(p_queue text)
   returns boolean
@@ -1921,51 +1863,51 @@ function tock.has_push(p_queue text)
 
 function tock.headers_error(p_headers jsonb)
   returns text[]
-  -- The error in the headers of a task: {field, message}, or null.
+  -- no comment
 
 function tock.heartbeat(p_member pool_members, p_lease_seconds integer, p_joined boolean)
   returns timestamp with time zone
-  -- Moves the deadline of a worker, or returns its present one while another session holds the row; null if the assignment is over or gone.
+  -- no comment
 
 function tock.heaviest_tenant(p_stream integer)
   returns text
-  -- The tenant of at least half of the next or of the newest 200 unclaimed runs of a stream; null if there is none, or if fewer are left.
+  -- no comment
 
 function tock.held_back(p_positions bigint[], p_from timestamp with time zone)
   returns bigint[]
-  -- Due tasks that must stay on the wait list of their concurrency key until a later promotion.
+  -- no comment
 
 function tock.highest_position(p_all boolean DEFAULT true)
   returns bigint
-  -- The highest stored position: anywhere (p_all), or in awake streams and waiting tasks.
+  -- no comment
 
 function tock.histogram(p_buckets integer[], p_counts bigint[])
   returns bigint[]
-  -- Counts by bucket as one array; null if there are none.
+  -- no comment
 
 function tock.histogram_form(p_name text)
   returns text
-  -- The samples of a histogram as a format() string: for the queue, the count up to each bound, and the sum.
+  -- no comment
 
 function tock.histogram_samples(p_form text, p_queue text, p_counts bigint[], p_sum double precision)
   returns text
-  -- The samples of a histogram of one queue, with histogram_form().
+  -- no comment
 
 function tock.hold_streams(p_streams integer[])
   returns void
-  -- Takes the claim locks of up to 1,000 streams until the transaction ends; waits up to 2 s in all, then raises TK503.
+  -- no comment
 
 function tock.holders_of(p_queue text, p_concurrency_key text, p_retry text)
   returns bigint[]
-  -- The admitted tasks that still hold a concurrency key.
+  -- no comment
 
 function tock.hourly_until()
   returns timestamp with time zone
-  -- The time before which metrics are kept by the hour; after it, by the minute.
+  -- no comment
 
 function tock.how_to_end(p_since timestamp with time zone, p_mild text, p_end text)
   returns text
-  -- A hint that advises to end a session or a task only if the problem has lasted for over 60 seconds.
+  -- no comment
 
 function tock.http_claim(p_key text, p_queue text, p_worker text, p_limit integer, p_lease_seconds integer, p_request_id text, p_ends jsonb, p_again boolean DEFAULT false)
   returns text
@@ -2004,79 +1946,75 @@ function tock.http_task(p_key text, p_id bigint, p_whole boolean, p_rows jsonb, 
 
 function tock.id_at(p_position bigint, p_stream bigint)
   returns bigint
-  -- The id for a position in a stream. A task that was waiting when it got its id has stream 0.
+  -- no comment
 
 function tock.in_its_place(p_key unique_keys, p_at resolved_task, p_task jsonb)
   returns jsonb
-  -- The task to append in place of the cancelled holder of its key.
+  -- no comment
 
 function tock.in_order_of(p_ids bigint[], p_ends resolved_task[])
   returns resolved_task[]
-  -- The resolved tasks in the order of these ids.
+  -- no comment
 
 function tock.include_results(p_children bigint[])
   returns void
-  -- Adds the ids, names, states and results of parents to the payloads of children: {payload, parents}; for a task that has waited for spawned tasks {payload, result, children}.
+  -- no comment
 
 function tock.insert_key(p_key keys)
   returns text
-  -- Stores a key with these properties under a new prefix and hash, with its counters; returns the secret.
+  -- no comment
 
 function tock.is_above_runs(p_stream integer, p_position bigint)
   returns boolean
-  -- True if the next position is certainly above all runs of a stream, as it must be. Otherwise only check_sequence() can decide, which is slower.
+  -- no comment
 
 function tock.is_archiving()
   returns boolean
-  -- True if history is kept until it is in the archive.
+  -- no comment
 
 function tock.is_erased(p_id bigint)
   returns boolean
-  -- True if the content of a run or waiting task was erased.
+  -- no comment
 
 function tock.is_id(p_text text)
   returns boolean
-  -- True if a text has the form of a task id.
+  -- no comment
 
 function tock.is_idle_concurrency_key(p_concurrency_key concurrency_keys)
   returns boolean
-  -- True if a concurrency key has no settings, no holder and no waiter, and no task has used it for a day.
+  -- no comment
 
 function tock.is_instant(p_text text)
   returns boolean
-  -- True if a text is an ISO 8601 date and time with a zone.
-
-function tock.is_not_being_assigned(p_pool text, p_task text)
-  returns boolean
-  -- True if no assign_task() is assigning a task at this moment.
+  -- no comment
 
 function tock.is_of_one(p_lease uuid)
   returns boolean
-  -- True if a lease was claimed with one run, so that its token is its address: see new_token_of_one().
+  -- no comment
 
 function tock.is_open(p_lease uuid, p_segment integer)
   returns boolean
-  -- True if a lease has runs that have not ended.
+  -- no comment
 
 function tock.is_out_of_time()
   returns boolean
-  -- True if the calling statement has used at least 90 % of statement_timeout.
+  -- no comment
 
 function tock.is_own_transaction(p_own_transaction boolean, p_context text)
   returns boolean
-  -- True if the calling verb is its whole transaction; p_context is the verb's PG_CONTEXT.
+  -- no comment
 
 function tock.is_past_retention(p_segment segments)
   returns boolean
-  -- True if a segment is verified and its longest retention has passed. A segment that was ended early for the archive is past it as soon as no waiting task has a parent, or a run of a parent, in it.
+  -- no comment
 
 function tock.is_paused(p_policy queues)
   returns boolean
-  -- True if claims from a queue return nothing: it is paused, or waits to be resumed after a restore.
+  -- no comment
 
 function tock.is_whole(p_payload json, p_options jsonb)
   returns boolean
-  -- True if the payload of a task is wrapped with the data of its parents or children.
+  -- no comment
 
 function tock.isolate_tenants(p_streams integer DEFAULT 1000)
   returns integer
@@ -2090,60 +2028,52 @@ function tock.join_pool(p_pool text, p_worker text, p_lease_seconds integer DEFA
 
 function tock.join_wait_lists(p_positions bigint[])
   returns void
-  -- Puts due waiting tasks into the wait lists of their concurrency keys and admits as many as the limits allow.
+  -- no comment
 
 function tock.just_promoted(p_run bigint, p_since timestamp with time zone)
   returns boolean
-  -- True if a run waited before and has been ready only since p_since.
+  -- no comment
 
 function tock.kept_options(p_task jsonb, p_policy queues, p_due_at timestamp with time zone)
   returns jsonb
-  -- The options that a run stores, with the defaults of its queue; null if there are none.
+  -- no comment
 
 function tock.key_changes(p_key unique_keys, p_task jsonb)
   returns jsonb
-  -- The changes that a task brings to the holder of its key.
+  -- no comment
 
 function tock.key_holders(p_queue text, p_ids bigint[])
-  returns SETOF resolved_task
-  -- resolve_tasks() from the view of the queue of a key: a task that has continued in another stage counts as running, with queue null.
+  returns resolved_task[]
+  -- no comment
 
 function tock.key_policy(p_task jsonb)
   returns text
-  -- How long the holder of the key of a task counts: pending, unfinished or period.
-
-function tock.keyed(p_ids bigint[])
-  returns bigint[]
-  -- The runs and waiting tasks among these that have a concurrency key, a unique key or a pipeline.
+  -- no comment
 
 function tock.keys_at_limit(p_queue text, p_age interval)
   returns TABLE(concurrency_key text, waiting bigint, concurrency_limit integer, paused boolean, id bigint, since timestamp with time zone, holders text)
-  -- The paused concurrency keys, and those full for longer than p_age with their oldest holder, among the first twenty of a queue with waiters.
+  -- no comment
 
 function tock.keys_list(p_prefix text DEFAULT NULL::text)
   returns TABLE(prefix text, name text, scopes text[], queues text[], tenants text[], rate_limit integer, rate_seconds integer, created_at timestamp with time zone, expires_at timestamp with time zone, revoked_at timestamp with time zone, replaces text, replaced_by text, last_used_at timestamp with time zone, uses bigint)
   -- All keys, or the one with a prefix, without their secret. A maintenance job updates last_used_at and uses about once a minute.
   -- for tock_admin, tock_edge
 
-function tock.keys_of_ended_runs_1(p_segment integer, p_ended ending[])
-  returns text[]
-  -- The queues and concurrency keys of ended runs, alternating; null for another segment.
+function tock.keys_of_ended_runs_1(p_segment integer, p_ended ending[], OUT queues text[], OUT concurrency_keys text[])
+  returns record
+  -- no comment
 
-function tock.keys_of_ended_runs_current(p_segment integer, p_ended ending[])
-  returns text[]
-  -- The queues and concurrency keys of ended runs, alternating; null for another segment.
+function tock.keys_of_ended_runs_current(p_segment integer, p_ended ending[], OUT queues text[], OUT concurrency_keys text[])
+  returns record
+  -- no comment
 
-function tock.keys_of_lease_1(p_lease uuid, p_segment integer)
-  returns text[]
-  -- The queues and concurrency keys of the runs of a lease, alternating; null for another segment.
+function tock.keys_of_lease_1(p_lease uuid, p_segment integer, OUT queues text[], OUT concurrency_keys text[])
+  returns record
+  -- no comment
 
-function tock.keys_of_lease_current(p_lease uuid, p_segment integer)
-  returns text[]
-  -- The queues and concurrency keys of the runs of a lease, alternating; null for another segment.
-
-function tock.kin_kept(p_task jsonb)
-  returns jsonb
-  -- The part of runs.options about the parents and the spawning task of a task.
+function tock.keys_of_lease_current(p_lease uuid, p_segment integer, OUT queues text[], OUT concurrency_keys text[])
+  returns record
+  -- no comment
 
 function tock.known_key(p_key text)
   returns boolean
@@ -2152,35 +2082,35 @@ function tock.known_key(p_key text)
 
 function tock.label(p_value text)
   returns text
-  -- The value of a label in the text format of Prometheus.
+  -- no comment
 
 function tock.lane_in(p_queue text, p_tenant text, p_options jsonb)
   returns smallint
-  -- The lane of a tenant's task in a queue; tasks with options have lanes from 1,024 on.
+  -- no comment
 
 function tock.lane_of(p_policy queues, p_tenant text, p_bulk text[])
   returns smallint
-  -- The lane of a tenant: one of the lanes of the queue, chosen by hash. It is 64 higher for each such lane that another tenant fills, and 512 higher for a tenant with 1,000 or more tasks in one call.
+  -- no comment
 
 function tock.last_fire(p_schedule schedules, p_from timestamp with time zone, p_upto timestamp with time zone)
   returns timestamp with time zone
-  -- The last fire of a schedule up to an instant; p_from is a fire.
+  -- no comment
 
 function tock.last_parents(p_after jsonb, p_upto integer, p_count integer, OUT id text, OUT n bigint)
   returns SETOF record
-  -- The last p_count ids of a list up to the p_upto-th; a single one is found without expanding the list.
+  -- no comment
 
 function tock.late_fires_swept_at()
   returns timestamp with time zone
-  -- When to sweep because of transactions that were writing at the last sweep or at a later job: their rows may lie below the point from which firing reads. Null if there were none.
+  -- no comment
 
 function tock.late_from()
   returns timestamp with time zone
-  -- The due time from which promotion looks for tasks with concurrency keys that were committed late: the fiftieth newest promoted one.
+  -- no comment
 
 function tock.lease_has_options(p_lease uuid)
   returns boolean
-  -- True if the runs of a lease have options: see new_token().
+  -- no comment
 
 function tock.lease_headers(p_lease uuid)
   returns jsonb
@@ -2189,43 +2119,35 @@ function tock.lease_headers(p_lease uuid)
 
 function tock.lease_overridden_range_1(p_range claim_range, p_passed passed)
   returns SETOF claimed
-  -- Leases the runs above the cursor of a stream in one segment without the skipped ones, and returns them; no rows for another segment.
+  -- no comment
 
 function tock.lease_overridden_range_current(p_range claim_range, p_passed passed)
   returns SETOF claimed
-  -- Leases the runs above the cursor of a stream in one segment without the skipped ones, and returns them; no rows for another segment.
+  -- no comment
 
 function tock.lease_range_1(p_range claim_range)
   returns SETOF claimed
-  -- Leases the runs above the cursor of a stream in one segment and returns them in order; no rows for another segment.
+  -- no comment
 
 function tock.lease_range_current(p_range claim_range)
   returns SETOF claimed
-  -- Leases the runs above the cursor of a stream in one segment and returns them in order; no rows for another segment.
+  -- no comment
 
 function tock.lease_rows_1(p_lease uuid)
   returns SETOF leases
-  -- The rows of a lease of either kind: one run, or ranges of runs.
-
-function tock.lease_rows_current(p_lease uuid)
-  returns SETOF leases
-  -- The rows of a lease of either kind: one run, or ranges of runs.
+  -- no comment
 
 function tock.lease_segment(p_lease uuid)
   returns integer
-  -- The segment of a lease and its runs, from the last 28 bits of the token; null if there is no such segment.
+  -- no comment
 
 function tock.leased_runs(p_lease uuid)
   returns SETOF claimed
-  -- The unfinished runs of an open lease, as its claim returned them; none after the lease has expired.
+  -- no comment
 
 function tock.leased_runs_1(p_lease uuid)
   returns SETOF claimed
-  -- leased_runs() for one segment.
-
-function tock.leased_runs_current(p_lease uuid)
-  returns SETOF claimed
-  -- leased_runs() for one segment.
+  -- no comment
 
 function tock.leave_pool(p_pool text, p_worker text)
   returns boolean
@@ -2234,7 +2156,7 @@ function tock.leave_pool(p_pool text, p_worker text)
 
 function tock.limiter_state_of(p_queue text, p_policy queues)
   returns limiter_state
-  -- What the limits of a queue allow now, and how many runs are running; allowed is null while that is unknown.
+  -- no comment
 
 function tock.limits(p_queue text DEFAULT NULL::text)
   returns TABLE(queue text, max_running integer, running integer, rate_limit integer, rate_seconds integer, rate_burst integer, level double precision)
@@ -2243,95 +2165,75 @@ function tock.limits(p_queue text DEFAULT NULL::text)
 
 function tock.list_below(p_cursor text)
   returns bigint
-  -- The position below which a listing continues; TK422 for an invalid cursor.
+  -- no comment
 
 function tock.list_keyed(p_filter jsonb, p_limit integer)
   returns jsonb
-  -- The task that had a unique key last, or the tasks of a concurrency key: first its holders, then its waiters.
-
-function tock.list_leases_1(p_until timestamp with time zone, p_stream integer, p_after bigint, p_queue text, p_worker text, p_limit integer)
-  returns TABLE(leases jsonb, scanned integer, last jsonb)
-  -- running() for one segment, after a place in it: the leases, the number scanned, and the place of the 2,000th.
+  -- no comment
 
 function tock.list_runs_1(p_streams integer[], p_below bigint, p_scan_limit integer, p_filter jsonb, p_limit integer, p_state text)
   returns TABLE(tasks jsonb, scanned integer, horizon bigint, waiting_horizon bigint)
-  -- Tasks of the segment and waiting tasks, the newest first, with the number of rows scanned and the positions below which there may be more of either.
+  -- no comment
 
 function tock.list_source_1(p_stream integer, p_after bigint, p_last bigint, p_below bigint, p_state text, p_limit bigint)
   returns TABLE("position" bigint)
-  -- The newest runs of a stream, in a range and below a position, that may be in a state; dead ones come from their own index.
+  -- no comment
 
 function tock.list_tasks(p_filter jsonb, p_cursor text, p_limit integer, p_scan_limit integer DEFAULT 10000, OUT tasks jsonb, OUT cursor text, OUT scanned integer)
   returns record
-  -- Tasks that match a checked filter, the newest first: up to p_limit among about p_scan_limit rows, and the cursor of the next page, null at the end.
+  -- no comment
 
 function tock.list_unfinished(p_filter jsonb, p_cursor text, p_limit integer, OUT ids bigint[], OUT cursor text, OUT scanned integer)
   returns record
-  -- Ids of up to p_limit tasks of a queue for a change by filter, in one state or waiting and then ready, and the cursor of the next page, null at the end.
+  -- no comment
 
 function tock.list_waiting(p_filter jsonb, p_below bigint, p_limit integer, p_scan_limit integer)
   returns TABLE(tasks jsonb, scanned integer, horizon bigint)
-  -- The waiting tasks for list_runs_N(), in the snapshot of the calling statement.
+  -- no comment
 
 function tock.listed_segment(p_filter jsonb, p_below bigint)
   returns segments
-  -- The segment in which a listing continues; null if none is left.
+  -- no comment
 
 function tock.live_key(p_key text)
   returns keys
-  -- The row of a key; TK401 if there is none, or if it has ended.
-
-function tock.lock_archive(p_own_transaction boolean)
-  returns void
-  -- Keeps the recording of a part of the archive (p_own_transaction true: an exclusive lock) apart from erasures (false: a shared lock).
+  -- no comment
 
 function tock.lock_concurrency_keys(p_queues text[], p_concurrency_keys text[], p_wait boolean)
   returns concurrency_keys[]
-  -- Locks concurrency keys and returns the locked ones. With p_wait, waits up to 100 ms for all of them first; after that, and otherwise, takes only those that are free.
+  -- no comment
 
 function tock.lock_dependents(p_children bigint[])
   returns bigint[]
-  -- Locks up to a thousand children with up to 1 MiB of options for a check and returns them; the others get a recheck by promotion.
+  -- no comment
 
 function tock.lock_first_waiting(p_pool text, p_list text)
   returns pool_members
-  -- Locks the first entry of a wait list, the oldest waiting task or a free worker; null if there is none.
+  -- no comment
 
-function tock.lock_lease(p_lease uuid)
-  returns void
-  -- Locks the rows of a lease against every other call that ends part of it.
-
-function tock.lock_lease_1(p_lease uuid)
-  returns void
-  -- Locks the rows of a lease against every other call that ends part of it.
-
-function tock.lock_lease_current(p_lease uuid)
-  returns void
-  -- Locks the rows of a lease against every other call that ends part of it.
-
-function tock.lock_lease_runs(p_lease uuid, p_segment integer, p_ids bigint[])
+function tock.lock_lease_runs(p_lease uuid, p_segment integer, p_ids bigint[], p_exclusive boolean DEFAULT false)
   returns leased_run[]
-  -- Locks the rows of a lease and reads its runs, all or those with these ids, with their states (null: still running); none if there is no such lease.
+  -- no comment
 
-function tock.lock_lease_runs_1(p_lease uuid, p_segment integer, p_ids bigint[])
+function tock.lock_lease_runs_1(p_lease uuid, p_segment integer, p_ids bigint[], p_exclusive boolean)
   returns leased_run[]
-  -- lock_lease_runs() for one segment; null for another segment.
+  -- no comment
 
-function tock.lock_lease_runs_current(p_lease uuid, p_segment integer, p_ids bigint[])
+function tock.lock_lease_runs_current(p_lease uuid, p_segment integer, p_ids bigint[], p_exclusive boolean)
   returns leased_run[]
-  -- lock_lease_runs() for one segment; null for another segment.
+  -- no comment
 
 function tock.lock_space()
   returns integer
-  -- First key of the advisory locks that have two keys: the oid of the schema. Second keys: the number of a stream (its claim lock), -1 - number (used beside a foreign lock), 2^30 + slot, named_key(). A request id and a name in a pool have one key of 64 bits.
+  -- no comment
 
 function tock.lock_waiting(p_pool text, p_list text, p_from bigint, p_below bigint, p_limit integer)
   returns pool_members[]
-  -- Locks the first p_limit entries of a wait list between two turns.
+  -- no comment
 
 function tock.lock_waiting_below(p_pool text, p_list text, p_start bigint, p_limit integer)
   returns pool_members[]
-  -- Locks the first p_limit entries below the start of their wait list; none while that search rests.
+  -- no comment
 
 function tock.maintenance_jobs_list()
   returns TABLE(name text, every_seconds integer, last_started_at timestamp with time zone, last_ok_at timestamp with time zone, late_seconds double precision, last_amount bigint, last_seconds double precision, last_error text, failures integer)
@@ -2340,39 +2242,39 @@ function tock.maintenance_jobs_list()
 
 function tock.make_key_counters(p_prefix text, p_rated boolean)
   returns void
-  -- Makes the sequences that count the uses of a key, and its requests in a window of its rate.
+  -- no comment
 
 function tock.make_queue(p_queue text)
   returns void
-  -- Makes a queue at its first use, with the default policy.
+  -- no comment
 
 function tock.make_ready(p_positions bigint[], p_cancelled boolean DEFAULT false)
   returns void
-  -- Turns waiting tasks into runs at the ends of their streams; claims skip them if p_cancelled.
+  -- no comment
 
 function tock.may_be_dropped(p_segment integer)
   returns boolean
-  -- True if the archive allows the drop of a segment: it is off, or has the whole segment verified.
+  -- no comment
 
 function tock.may_be_ending(p_ids bigint[], p_own bigint[])
   returns bigint[]
-  -- The runs and waiting tasks among these that another transaction may be about to end, or to make a run. The caller itself holds the row locks of p_own.
+  -- no comment
 
 function tock.may_contain(p_filter bytea, p_value bigint)
   returns boolean
-  -- True if a number may be in a Bloom filter.
+  -- no comment
 
 function tock.member_of_task(p_pool text, p_task text)
   returns pool_members
-  -- The row of a task in a pool, expired or not.
+  -- no comment
 
 function tock.member_of_worker(p_pool text, p_worker text)
   returns pool_members
-  -- The row of a worker in a pool, expired or not.
+  -- no comment
 
 function tock.metric(p_name text, p_type text, p_help text, p_samples text)
   returns text
-  -- A family of metrics: its description and type, then its samples.
+  -- no comment
 
 function tock.metrics()
   returns text
@@ -2381,19 +2283,19 @@ function tock.metrics()
 
 function tock.micros(p_at timestamp with time zone)
   returns text
-  -- A time in microseconds since 1970, as the archive stores it; null for infinity.
+  -- no comment
 
 function tock.missed_dependents(p_children bigint[] DEFAULT NULL::bigint[])
   returns bigint[]
-  -- The children, of these or of 200 waiting ones, whose awaited parent has ended or continued, and that would recheck it no sooner than in two seconds.
+  -- no comment
 
 function tock.missing_run(p_id bigint, p_task_id bigint)
   returns jsonb
-  -- The run to read from the archive next, and the archived files that may hold it, oldest first; null if there are none.
+  -- no comment
 
 function tock.missing_runs_1(p_stream integer)
   returns TABLE(missing ending[], in_leases bigint)
-  -- The runs of a stream without a result that no claim leased, as lost ones, and how many of them lie in leases.
+  -- no comment
 
 function tock.move(p_ids bigint[], p_queue text)
   returns TABLE(id bigint, state text, changed boolean)
@@ -2402,23 +2304,23 @@ function tock.move(p_ids bigint[], p_queue text)
 
 function tock.named_key(p_kind text, p_name text)
   returns integer
-  -- The second key of a named lock. p_kind is maintenance_job, queue or concurrency_key (their creation), limit (of a queue), or rate (of an API key). Each kind has its own range, so no queue name blocks a maintenance job.
+  -- no comment
 
 function tock.new_token(p_segment integer, p_after bigint, p_version text DEFAULT '4'::text)
   returns uuid
-  -- A token for a lease: 31 bits of the cursor that it was claimed at, random bits, the segment in the last 28. Version 5 marks runs with options.
+  -- no comment
 
 function tock.new_token_of_one(p_segment integer, p_stream integer, p_after bigint)
   returns uuid
-  -- A token for a lease of one run: the first bit 1, 31 bits of the cursor, version 8, random bits, 20 bits of stream, 28 bits of segment.
+  -- no comment
 
 function tock.newest_run(p_stream integer)
   returns bigint
-  -- The newest run of a stream, if it can lie above the next position: in the current segment or a later one. Null if there is none.
+  -- no comment
 
 function tock.newest_segment()
   returns integer
-  -- The segment of the sequence, or the last segment if the sequence has passed it. Runs of a later segment may be added before the caller uses the number. Without them the caller still sees a prefix of each stream.
+  -- no comment
 
 function tock.next(p_queue text, p_ends jsonb, p_worker text DEFAULT NULL::text, p_limit integer DEFAULT 1, p_lease_seconds integer DEFAULT NULL::integer, p_request_id text DEFAULT NULL::text, p_own_transaction boolean DEFAULT false)
   returns TABLE(ended jsonb, claimed claimed[])
@@ -2427,23 +2329,23 @@ function tock.next(p_queue text, p_ends jsonb, p_worker text DEFAULT NULL::text,
 
 function tock.next_attempt_at(p_policy queues, p_options jsonb, p_attempt integer, p_lost integer, p_max_attempts integer, p_seconds double precision DEFAULT NULL::double precision)
   returns timestamp with time zone
-  -- The time of the next attempt after a failure: in p_seconds, or after the backoff; null after the last attempt.
+  -- no comment
 
 function tock.next_attempts_1(p_segment integer, p_ended ending[])
   returns next_attempt[]
-  -- The next attempts of ended runs of one segment; null for another segment.
+  -- no comment
 
 function tock.next_attempts_current(p_segment integer, p_ended ending[])
   returns next_attempt[]
-  -- The next attempts of ended runs of one segment; null for another segment.
+  -- no comment
 
 function tock.next_bit(p_bits bigint, p_from integer)
   returns integer
-  -- The lowest set bit from p_from on; null if there is none.
+  -- no comment
 
 function tock.next_fire(p_schedule schedules, p_after timestamp with time zone)
   returns timestamp with time zone
-  -- The first instant after p_after at which a schedule fires; null if there is none.
+  -- no comment
 
 function tock.next_fires(p_schedule text DEFAULT NULL::text, p_cron text DEFAULT NULL::text, p_time_zone text DEFAULT NULL::text, p_count integer DEFAULT 5, p_after timestamp with time zone DEFAULT NULL::timestamp with time zone)
   returns TABLE(fire_at timestamp with time zone, local_time text)
@@ -2452,15 +2354,11 @@ function tock.next_fires(p_schedule text DEFAULT NULL::text, p_cron text DEFAULT
 
 function tock.next_parents(p_open dependent[], p_count integer, p_lock boolean)
   returns dependent[]
-  -- Checks the next p_count parents of children, from the end of their lists: which one is not over, or how many are left.
+  -- no comment
 
 function tock.next_queue_of(p_next_id bigint)
   returns text
-  -- The queue of the next run or waiting task with this id; null if there is none.
-
-function tock.next_stage(p_options jsonb, p_queue text, p_item jsonb, p_field text)
-  returns text
-  -- The queue in which a task continues after its run in p_queue is done: the named stage, or else the next one; null if it ends. TK422 for a stage outside its pipeline.
+  -- no comment
 
 function tock.next_wake_at()
   returns timestamp with time zone
@@ -2469,107 +2367,107 @@ function tock.next_wake_at()
 
 function tock.not_cancelled(p_children bigint[])
   returns bigint[]
-  -- Children without those that were cancelled while their last run was being completed; these are ended.
+  -- no comment
 
 function tock.notify_dependents(p_ids bigint[])
   returns void
-  -- Checks the parents of the children of these runs and waiting tasks, which have ended or continued.
+  -- no comment
 
 function tock.notify_dependents_of_lease(p_lease uuid, p_segment integer)
   returns void
-  -- notify_dependents() for all runs of a lease.
+  -- no comment
 
 function tock.notify_dependents_of_promoted(p_positions bigint[], p_cancelled boolean)
   returns void
-  -- Makes the children of waiting tasks wait for the runs that these have become.
+  -- no comment
 
 function tock.notify_dependents_of_skipped(p_stream integer, p_after bigint, p_upto bigint)
   returns void
-  -- Schedules a recheck for the children of skipped runs of a stream, up to 10,000.
+  -- no comment
 
 function tock.oldest_ready_1(p_stream integer, p_cursor bigint)
   returns TABLE(marked bigint, oldest timestamp with time zone)
-  -- The number of cancelled or replaced runs of the segment above the cursor of a stream, and since when the first run is ready.
+  -- no comment
 
 function tock.oldest_waiting(p_pool text)
   returns pool_members
-  -- The task that has waited for longest in a pool, in the order of take_task(), without a lock.
+  -- no comment
 
 function tock.on_completing(p_run leased_run, p_item jsonb, p_options jsonb)
   returns continuation
-  -- How the task of a completed run continues: in the next stage, or in its own queue once the tasks that it spawns have ended. Null if it ends.
+  -- no comment
 
 function tock.on_concurrency_keys_due(p_positions bigint[])
   returns void
-  -- Called with due tasks that have a concurrency key; makes ready those that the key admits.
+  -- no comment
 
 function tock.on_dependents_due(p_positions bigint[])
   returns integer
-  -- Called with due tasks that must check whether their parents have ended; returns how many became ready.
+  -- no comment
 
 function tock.on_leases_ended(p_leases uuid[], p_segment integer, p_wait boolean)
   returns void
-  -- Called when whole leases with options have ended. With p_wait false it only tries locks.
+  -- no comment
 
 function tock.on_made_ready(p_positions bigint[], p_cancelled boolean, p_queues text[], p_concurrency_keys text[])
   returns void
-  -- Called when waiting tasks have become runs; p_queues and p_concurrency_keys are those of cancelled ones.
+  -- no comment
 
 function tock.on_parents_lease_ended(p_lease uuid, p_segment integer)
   returns void
-  -- Called when a whole lease has ended that may hold runs for which other tasks wait.
+  -- no comment
 
 function tock.on_runs_ended(p_segment integer, p_ended ending[])
   returns void
-  -- Called when results of runs have been written.
+  -- no comment
 
 function tock.on_runs_moved(p_ids bigint[])
   returns void
-  -- Called when runs or waiting tasks have ended, or continue as other runs.
+  -- no comment
 
 function tock.on_runs_skipped(p_stream integer, p_after bigint, p_upto bigint, p_concurrency_keys text[])
   returns void
-  -- Called when a claim has skipped cancelled or expired runs of a stream; p_concurrency_keys are the keys of these runs.
+  -- no comment
 
 function tock.on_segment_dropped(p_segment integer)
   returns void
-  -- Called when the tables of a segment have been dropped.
+  -- no comment
 
 function tock.on_tasks_rescheduled(p_ids bigint[])
   returns void
-  -- Called when change() has set run_at of waiting or ready tasks.
+  -- no comment
 
 function tock.open_leases(p_queue text)
   returns uuid[]
-  -- All open leases of a queue, read from the tables; null while another session is claiming from it.
+  -- no comment
 
 function tock.open_segments()
   returns integer[]
-  -- The segments that have begun and are not closed, oldest first: they have all unclaimed and running runs.
+  -- no comment
 
 function tock.open_stream(p_queue text, p_priority integer, p_lane integer, p_slot integer)
   returns integer
-  -- The stream of a queue, priority, lane and slot; it is registered or woken if necessary. TK503 if the sequence is behind its newest run.
+  -- no comment
 
 function tock.open_webhooks()
   returns queues
-  -- The queue from which webhooks are pushed, made or repaired if necessary.
+  -- no comment
 
 function tock.option_error(p_options jsonb)
   returns text[]
-  -- The error in the options of a task: {field, message}, or null.
+  -- no comment
 
 function tock.options_again(p_options jsonb, p_policy queues, p_now timestamp with time zone)
   returns jsonb
-  -- The options of a rerun in a queue, from those of the task.
+  -- no comment
 
 function tock.options_in(p_options jsonb, p_queue text, p_after bigint)
   returns jsonb
-  -- The options of a task that continues in another queue, after the run at this position: its own with the defaults of that queue.
+  -- no comment
 
 function tock.options_of(p_segment integer, p_runs leased_run[])
   returns jsonb
-  -- The options of runs of a segment, by position.
+  -- no comment
 
 function tock.overview()
   returns TABLE(name text, paused boolean, ready bigint, running bigint, waiting bigint, dead bigint, oldest_ready_at timestamp with time zone, collected_at timestamp with time zone, enqueued_per_second double precision, started_per_second double precision, done_per_second double precision, failed_per_second double precision, wait_p95 double precision, run_p95 double precision, spark jsonb)
@@ -2578,11 +2476,11 @@ function tock.overview()
 
 function tock.own_payload(p_payload json, p_options jsonb)
   returns json
-  -- The payload of a task without the data of its parents or children.
+  -- no comment
 
 function tock.own_policy(p_policy queues, p_options jsonb)
   returns queues
-  -- The policy of a queue with the backoff of a task that has its own.
+  -- no comment
 
 function tock.own_request_id(p_key text, p_request_id text)
   returns text
@@ -2591,7 +2489,7 @@ function tock.own_request_id(p_key text, p_request_id text)
 
 function tock.own_tasks(p_key text, p_body jsonb)
   returns jsonb
-  -- The tasks that a key enqueues, restricted to its tenants: a single tenant is filled in, and concurrency keys and unique keys get the name of the tenant.
+  -- no comment
 
 function tock.own_tenant(p_key text, p_tenant text)
   returns text
@@ -2600,19 +2498,19 @@ function tock.own_tenant(p_key text, p_tenant text)
 
 function tock.pair(p_pool text, p_worker text, p_task text, p_free pool_members, p_waiting pool_members, p_lease_seconds integer)
   returns pool_members
-  -- Assigns a task to a worker; all null if another call has paired one of them.
+  -- no comment
 
 function tock.pair_all(p_pool text, p_tasks pool_members[], p_lease_seconds integer)
   returns bigint[]
-  -- Assigns each task to a free worker while there are any; returns the fencing tokens.
+  -- no comment
 
 function tock.pair_parts(p_pool text, p_tasks pool_members[], p_lease_seconds integer, p_until timestamp with time zone, OUT pairs bigint[], OUT tried text[])
   returns record
-  -- Like pair_all(). If another session has locked one of the tasks, pairs each half separately, down to the single task that is left out, or until that takes too long.
+  -- no comment
 
 function tock.pairing_key(p_pool text, p_side text, p_name text)
   returns bigint
-  -- The key of the advisory lock of a task or a worker in a pool.
+  -- no comment
 
 function tock.parent_counts(p_ids bigint[], p_key text DEFAULT NULL::text)
   returns TABLE(id bigint, parents integer, counts jsonb)
@@ -2626,27 +2524,27 @@ function tock.parents(p_id bigint, p_limit integer DEFAULT 1000, p_after integer
 
 function tock.parents_in_words(p_ids bigint[])
   returns TABLE(said text, unfinished bigint, failed bigint)
-  -- The states of parents in words (1,372 of 2,000 done, 3 dead, 625 ready), how many are unfinished, and how many failed.
+  -- no comment
 
 function tock.parse_cron(p_cron text)
   returns cron_plan
-  -- A cron expression of 5 or 6 fields as bit sets; TK422 names the invalid part.
+  -- no comment
 
 function tock.parse_ids(p_rows jsonb, p_field text)
   returns bigint[]
-  -- The ids of an array of {id, ...}; TK422 names an element without an id or with one given before.
+  -- no comment
 
 function tock.pass_overridden(p_range claim_range, p_most integer)
   returns passed
-  -- pass_overridden_N() for the segment of the range.
+  -- no comment
 
 function tock.pass_overridden_1(p_range claim_range, p_most integer)
   returns passed
-  -- Skips the cancelled and expired runs at the cursor of a stream in one segment. Returns the new cursor, the runs to skip after it, the last position that was checked, and how many were skipped. Null for another segment.
+  -- no comment
 
 function tock.pass_overridden_current(p_range claim_range, p_most integer)
   returns passed
-  -- Skips the cancelled and expired runs at the cursor of a stream in one segment. Returns the new cursor, the runs to skip after it, the last position that was checked, and how many were skipped. Null for another segment.
+  -- no comment
 
 function tock.pause_schedule(p_schedule text)
   returns SETOF shown_schedule
@@ -2655,59 +2553,51 @@ function tock.pause_schedule(p_schedule text)
 
 function tock.payload_of(p_id bigint)
   returns jsonb
-  -- The present payload of a task; of a running one, the payload of its next attempt.
+  -- no comment
 
 function tock.payload_with_results(p_row waiting, p_ids bigint[], p_ends resolved_task[], p_results boolean)
   returns json
-  -- The payload of a waiting task with the data of its parents or children, built from its parts.
+  -- no comment
 
 function tock.pending_changes(p_ids bigint[])
   returns pending_change[]
-  -- The pending changes of tasks, by the ids of their first or later runs: whether they are cancelled, and what is changed (of a payload only its bytes). Ids without any are left out.
+  -- no comment
 
 function tock.pending_changes_1(p_ids bigint[])
   returns pending_change[]
-  -- The pending changes of tasks from the overrides of one segment.
-
-function tock.pending_changes_current(p_ids bigint[])
-  returns pending_change[]
-  -- The pending changes of tasks from the overrides of one segment.
-
-function tock.pending_changes_in_use(p_ids bigint[])
-  returns pending_change[]
-  -- pending_changes() if all ids lie in the current segment; otherwise null.
+  -- no comment
 
 function tock.percentile(p_counts bigint[], p_share double precision)
   returns double precision
-  -- A percentile of a histogram, to about a quarter: the middle of its bucket, or the last bound (a day) if it lies above that; null for an empty histogram.
+  -- no comment
 
 function tock.piggyback_maintenance()
   returns boolean
-  -- Does overdue maintenance before a claim reads its streams; true if there was anything to do.
+  -- no comment
 
 function tock.pipeline_continuation(p_run leased_run, p_item jsonb, p_options jsonb)
   returns continuation
-  -- The stage in which a task with a pipeline continues after its run is done; queue null if it ends. TK422 for a stage outside its pipeline, or for a payload that is too large for it.
+  -- no comment
 
 function tock.pipeline_error(p_pipeline jsonb, p_options jsonb)
   returns text[]
-  -- The error in the pipeline of a task: {field, message}, or null.
+  -- no comment
 
 function tock.plan_firing(p_schedule schedules, p_fire_at timestamp with time zone, p_now timestamp with time zone)
   returns firing_plan
-  -- What a schedule whose next fire is p_fire_at has to fire now, by its rule for missed fires.
+  -- no comment
 
 function tock.plan_for(p_ids integer)
   returns void
-  -- Makes the calling function, which sets plan_cache_mode, use custom plans for many ids.
+  -- no comment
 
 function tock.plan_next(p_schedule schedules)
   returns void
-  -- Computes the next fire of a schedule from now; none while it is paused.
+  -- no comment
 
 function tock.policy(p_queue text)
   returns queues
-  -- The policy of a queue: its own row, or the default row '*'.
+  -- no comment
 
 function tock.pool(p_pool text, p_worker text DEFAULT NULL::text, p_task text DEFAULT NULL::text, p_waiting boolean DEFAULT false, p_after text DEFAULT NULL::text, p_limit integer DEFAULT 1000)
   returns TABLE(worker text, task text, state text, fencing_token bigint, since timestamp with time zone, leased_until timestamp with time zone)
@@ -2721,23 +2611,23 @@ function tock.pools()
 
 function tock.position_of(p_id bigint)
   returns bigint
-  -- The position in an id.
+  -- no comment
 
 function tock.postpone_drop(p_segment segments)
   returns void
-  -- Postpones the drop of a segment: by a minute, two, four ... an hour.
+  -- no comment
 
 function tock.prepare_segment_drop(p_segment integer, p_limit integer DEFAULT 100000)
   returns integer
-  -- Prepares a segment for its drop, about p_limit rows a call; returns 0 when it is ready.
+  -- no comment
 
 function tock.preview(p_payload json, p_bytes integer)
   returns text
-  -- The first 200 characters of a payload of up to 16 KiB, for lists; null for a larger one.
+  -- no comment
 
 function tock.process_rechecks(p_sweep boolean)
   returns void
-  -- Schedules a recheck of children that could not be notified before.
+  -- no comment
 
 function tock.promote(p_limit integer DEFAULT 1000, p_sweep boolean DEFAULT false)
   returns integer
@@ -2746,7 +2636,7 @@ function tock.promote(p_limit integer DEFAULT 1000, p_sweep boolean DEFAULT fals
 
 function tock.promote_from(p_positions bigint[])
   returns void
-  -- Moves the due time from which promotion reads above these waiting rows. They stay and get another due time.
+  -- no comment
 
 function tock.prune(p_limit integer DEFAULT 10000)
   returns integer
@@ -2755,19 +2645,19 @@ function tock.prune(p_limit integer DEFAULT 10000)
 
 function tock.prune_concurrency_keys(p_limit integer)
   returns integer
-  -- Deletes concurrency keys without settings that no task has used for a day, among p_limit of them; returns the number.
+  -- no comment
 
 function tock.prune_unique_keys(p_limit integer)
   returns integer
-  -- Deletes unique keys whose tasks ended longer ago than the retention of their queue, among p_limit of that age; returns the number.
+  -- no comment
 
 function tock.prune_wait_lists()
   returns void
-  -- Sets the start of the wait lists to their first entry, keeps the four newest cursors of each, and deletes the cursors of up to 500 empty pools a call.
+  -- no comment
 
 function tock.prune_worker_leases(p_limit integer)
   returns void
-  -- Deletes workers whose last claim_for_worker() is two days old, except those that still hold a lease.
+  -- no comment
 
 function tock.purge_queue(p_queue text, p_state text DEFAULT NULL::text, p_limit integer DEFAULT 1000000)
   returns TABLE(ready bigint, waiting integer, busy integer, more boolean)
@@ -2776,15 +2666,11 @@ function tock.purge_queue(p_queue text, p_state text DEFAULT NULL::text, p_limit
 
 function tock.purge_range_1(p_stream integer, p_after bigint, p_limit bigint, p_token uuid, OUT passed bigint, OUT purged bigint)
   returns record
-  -- Skips the runs above the cursor of a stream in the segment as purged; returns how many, and how many of them had not been cancelled or replaced.
+  -- no comment
 
 function tock.purge_stream(p_stream integer, p_limit bigint, OUT passed bigint, OUT purged bigint)
   returns record
-  -- Purges up to p_limit unclaimed runs of a stream; returns how many it skipped, and how many of these had not been cancelled or replaced before. Null if another session is claiming from the stream.
-
-function tock.push_error(p_push jsonb)
-  returns text[]
-  -- The error in the push setting of a queue: {field, message}, or null.
+  -- no comment
 
 function tock.push_queues(p_queue text DEFAULT NULL::text, p_limit integer DEFAULT 20)
   returns TABLE(queue text, push jsonb, generation integer, previous_until timestamp with time zone)
@@ -2823,7 +2709,7 @@ function tock.queue(p_queue text)
 
 function tock.queue_claim_state(p_queue text, OUT state text, OUT retry_after_seconds integer)
   returns record
-  -- claim_state() of one queue.
+  -- no comment
 
 function tock.queue_for_authorization(p_key text, p_id bigint)
   returns text
@@ -2847,7 +2733,7 @@ function tock.queue_of_task(p_id bigint)
 
 function tock.queue_settings()
   returns TABLE(name text, kind text, low integer, high integer, words text[], nullable boolean)
-  -- The settings of a queue with their kind and range.
+  -- no comment
 
 function tock.queue_stats(p_queue text DEFAULT NULL::text)
   returns TABLE(queue text, paused boolean, ready bigint, running bigint, waiting bigint, dead bigint, oldest_ready_at timestamp with time zone, waiting_for jsonb)
@@ -2858,10 +2744,6 @@ function tock.queues_of_key(p_key text)
   returns text[]
   -- The queues of a key; null for all.
   -- for tock_admin, tock_edge, tock_producer, tock_worker
-
-function tock.queues_with_dead()
-  returns text[]
-  -- Up to 20 queues with recently dead tasks, from 200 streams of the two newest segments.
 
 function tock.readable(p_key text, p_ids bigint[])
   returns bigint[]
@@ -2875,15 +2757,11 @@ function tock.readable_links(p_key text, p_options jsonb, p_error jsonb, p_rerun
 
 function tock.ready_again_at(p_queue text, p_options jsonb)
   returns timestamp with time zone
-  -- The time when a lost or released task is ready again: at once, or through tock.waiting if its concurrency key is paused.
+  -- no comment
 
 function tock.ready_since(p_stream integer, p_position bigint, p_task_id bigint)
   returns timestamp with time zone
-  -- When a run became ready or due that is not the first of its task, or whose task waited; null if that is unknown.
-
-function tock.ready_statement(p_segments integer[])
-  returns text
-  -- The statement that returns the number of ready runs of each stream and since when, with up to a million new ones per stream since the last count.
+  -- no comment
 
 function tock.reap(p_limit integer DEFAULT 10000, p_sweep boolean DEFAULT NULL::boolean)
   returns integer
@@ -2892,7 +2770,7 @@ function tock.reap(p_limit integer DEFAULT 10000, p_sweep boolean DEFAULT NULL::
 
 function tock.reap_pool(p_pool text, p_from timestamp with time zone, p_now timestamp with time zone, p_limit integer)
   returns integer
-  -- Removes the vanished workers of one pool, among p_limit with a due check; returns the number checked.
+  -- no comment
 
 function tock.reap_pools(p_limit integer DEFAULT 10000, p_sweep boolean DEFAULT NULL::boolean)
   returns integer
@@ -2901,19 +2779,19 @@ function tock.reap_pools(p_limit integer DEFAULT 10000, p_sweep boolean DEFAULT 
 
 function tock.reap_segment_1(p_from timestamp with time zone, p_now timestamp with time zone, p_limit integer)
   returns reaped
-  -- Reaps expired leases of the segment; returns the number of runs, and the last deadline if there are more.
+  -- no comment
 
 function tock.recheck_parents(p_children bigint[])
   returns void
-  -- Checks the parents of children.
+  -- no comment
 
 function tock.rechecks_from(p_count integer)
   returns bigint
-  -- The number after which the newest p_count dependency_rechecks lie.
+  -- no comment
 
 function tock.record_archive_dropped(p_segment integer)
   returns void
-  -- Records that a segment now exists only in the archive; removes the rest of one that is not completely there.
+  -- no comment
 
 function tock.record_archive_step(p_error text DEFAULT NULL::text)
   returns void
@@ -2922,39 +2800,31 @@ function tock.record_archive_step(p_error text DEFAULT NULL::text)
 
 function tock.record_children(p_waiting bigint[], p_parents bigint[], p_parts bigint[])
   returns void
-  -- Records tasks that were just added: as children of the tasks in their depends_on those that wait at these positions, and each of p_parts as a part of the parent at its place.
+  -- no comment
 
 function tock.record_dead_tasks(p_segment integer, p_ended ending[])
   returns void
-  -- Records which of the ended runs were the final runs of tasks of queues with a dead_webhook.
+  -- no comment
 
 function tock.record_depth()
   returns void
-  -- Stores the present depths, in totals and for this minute.
+  -- no comment
 
 function tock.record_key_uses(p_limit integer DEFAULT 500)
   returns integer
-  -- Records which of up to p_limit keys were used since the last call, and makes and drops their counters; returns the number of used keys.
+  -- no comment
 
 function tock.record_lease_progress_1(p_lease uuid, p_progress jsonb)
   returns void
-  -- Stores the progress of all unfinished runs of a lease.
-
-function tock.record_lease_progress_current(p_lease uuid, p_progress jsonb)
-  returns void
-  -- Stores the progress of all unfinished runs of a lease.
+  -- no comment
 
 function tock.record_limiter_state(p_queue text, p_policy queues, p_asked limiter_state, p_token uuid, p_started integer)
   returns void
-  -- Records what a claim has used of the limits of a queue; 40001 if its state was outdated.
-
-function tock.record_progress(p_lease uuid, p_segment integer, p_ids bigint[], p_progress jsonb)
-  returns bigint[]
-  -- Stores the progress of runs of an open lease, or of all its runs; returns the ids that are not running in it.
+  -- no comment
 
 function tock.redirect_run_ids_1(p_limit integer)
   returns integer
-  -- Stores in promotions which runs the runs of the segment became; returns the number of rows that it scanned.
+  -- no comment
 
 function tock.redrive(p_queue text, p_filter jsonb DEFAULT '{}'::jsonb, p_limit integer DEFAULT 1000, p_cursor text DEFAULT NULL::text, p_request_id text DEFAULT NULL::text, p_to_queue text DEFAULT NULL::text, p_again boolean DEFAULT false, p_reason text DEFAULT NULL::text)
   returns TABLE(redriven integer, ids bigint[], cursor text, scanned integer)
@@ -2963,43 +2833,43 @@ function tock.redrive(p_queue text, p_filter jsonb DEFAULT '{}'::jsonb, p_limit 
 
 function tock.redrive_page(p_queue text, p_filter jsonb, p_limit integer, p_cursor text, p_to_queue text, p_again boolean, p_reason text, OUT ids bigint[], OUT cursor text, OUT scanned integer)
   returns record
-  -- Runs up to p_limit dead tasks again as redrive() does, with checked arguments: their new ids, and the cursor of the next page.
+  -- no comment
 
 function tock.refuse(p_status integer, p_message text, p_field text DEFAULT NULL::text, p_hint text DEFAULT NULL::text)
   returns void
-  -- Raises an error of the caller: SQLSTATE TK and the HTTP status, DETAIL the field, HINT what to do next.
+  -- no comment
 
 function tock.refuse_bad_tasks(p_tasks jsonb, p_max_payload_bytes integer)
   returns void
-  -- Raises TK422 for the first invalid task; DETAIL is like tasks[3].priority.
+  -- no comment
 
 function tock.refuse_cron(p_field text, p_item text)
   returns void
-  -- Raises TK422 for an invalid part of a cron expression, with what is allowed.
+  -- no comment
 
 function tock.refuse_cycle(p_children integer[], p_parents integer[], p_tasks integer)
   returns void
-  -- Raises TK422 if these edges between p_tasks tasks have a cycle; names a task in the cycle or behind it.
+  -- no comment
 
 function tock.refuse_large_body(p_queue text, p_body jsonb, p_request_id text)
   returns void
-  -- Raises TK422 for a payload larger than its queue accepts, unless the request id was seen before.
+  -- no comment
 
 function tock.refuse_large_payload(p_max_payload_bytes integer, p_field text)
   returns void
-  -- Raises TK422 for a payload that is too large for its queue.
+  -- no comment
 
 function tock.refuse_large_payloads(p_payloads json, p_max_payload_bytes integer)
   returns void
-  -- Raises TK422 for the first payload that is too large; DETAIL is like payloads[3].
+  -- no comment
 
 function tock.refuse_named_keys(p_tasks jsonb, p_field text)
   returns void
-  -- Raises TK422 if tasks of one call name each other and some of them have unique keys.
+  -- no comment
 
 function tock.refuse_self_wait(p_position bigint, p_ids bigint[], p_tasks jsonb, p_field text)
   returns void
-  -- Raises TK422 if a spawned task waits for the task that would wait for it.
+  -- no comment
 
 function tock.release(p_lease uuid, p_ids bigint[] DEFAULT NULL::bigint[])
   returns TABLE(released integer, refused bigint[])
@@ -3008,39 +2878,35 @@ function tock.release(p_lease uuid, p_ids bigint[] DEFAULT NULL::bigint[])
 
 function tock.release_admissions(p_ids bigint[])
   returns void
-  -- Admits waiters at the concurrency keys of admitted waiting tasks that were postponed.
+  -- no comment
 
 function tock.release_dependents(p_children bigint[])
   returns void
-  -- Releases children whose parents have ended: they are ready, wait for their concurrency key, or wait for their time.
+  -- no comment
 
 function tock.release_keys_of_leases(p_leases uuid[], p_segment integer, p_wait boolean)
   returns void
-  -- Admits waiters at the concurrency keys of the runs of leases.
+  -- no comment
 
 function tock.release_keys_of_runs(p_segment integer, p_ended ending[])
   returns void
-  -- Admits waiters at the concurrency keys of ended runs.
+  -- no comment
 
 function tock.release_vanished(p_pool text)
   returns boolean
-  -- Makes the added tasks of vanished workers wait again: those of the last minute, or all if the maintenance job is late. Returns whether there were any.
+  -- no comment
 
 function tock.remove_next_fire(p_schedule text)
   returns schedule_next_fires
-  -- Deletes the row of the next fire of a schedule and returns it; the caller writes the next row.
-
-function tock.remove_vanished_from(p_pool text, p_number bigint)
-  returns void
-  -- Removes the vanished workers among the next 1,000 free workers.
+  -- no comment
 
 function tock.replace_runs_1(p_found resolved_task[], p_changes jsonb, p_due timestamp with time zone, p_slot integer)
   returns resolved_task[]
-  -- Marks ready runs as superseded and adds changed ones in their place, or waiting tasks if p_slot is -1.
+  -- no comment
 
 function tock.replace_runs_anywhere(p_found resolved_task[], p_changes jsonb)
   returns resolved_task[]
-  -- Replaces ready runs with changed ones. Returns those that had not started and were not cancelled; n is the id of the replacement. Claims skip their streams until the transaction ends.
+  -- no comment
 
 function tock.reprioritize(p_ids bigint[], p_priority integer)
   returns TABLE(id bigint, state text, changed boolean)
@@ -3054,15 +2920,15 @@ function tock.reprioritize_where(p_queue text, p_filter jsonb, p_priority intege
 
 function tock.request_erasure(p_task_id bigint, p_queue text)
   returns void
-  -- Records that a task is to be erased from the archive.
+  -- no comment
 
 function tock.request_seen(p_verb text, p_queue text, p_request_id text, p_digest bigint)
   returns requests
-  -- The stored answer to a call with this request id; all null for a new id. TK422 if the arguments differ from the first call.
+  -- no comment
 
 function tock.requeue_missing_runs(p_segment integer, p_stream integer, p_runs bigint, p_leased bigint)
-  returns integer
-  -- Makes runs of a closed segment ready again that have no result and were never leased, and reports the difference; returns the number.
+  returns void
+  -- no comment
 
 function tock.rerun(p_ids bigint[], p_request_id text DEFAULT NULL::text, p_reason text DEFAULT NULL::text, p_again boolean DEFAULT true)
   returns TABLE(id bigint, state text, rerun_id bigint, refused text)
@@ -3086,27 +2952,27 @@ function tock.reset_limits(p_queue text)
 
 function tock.reset_wait_list_start(p_pool text, p_list text)
   returns void
-  -- Sets the start of a wait list to its first entry if its cursors are elsewhere.
+  -- no comment
 
 function tock.resolve_cursor(p_stream integer, p_own_transaction boolean)
   returns stream_cursor
-  -- The segment of the next run of a stream and the cursor to claim it from; null if none is left.
+  -- no comment
 
 function tock.resolve_each_task(p_ids bigint[])
   returns resolved_task[]
-  -- resolve_tasks() with one row per task, in the order of the newest runs and waiting rows.
+  -- no comment
 
 function tock.resolve_tasks(p_ids bigint[])
   returns SETOF resolved_task
-  -- For ids of tasks or runs, with n in their order: the id of the task, the id of its newest run or waiting row, its state and its queue. Unknown ids are left out.
+  -- no comment
 
 function tock.results_fit(p_ends resolved_task[], p_bytes bigint)
   returns boolean
-  -- True if the results of these tasks have at most p_bytes of JSON.
+  -- no comment
 
 function tock.results_of(p_ids bigint[], p_ends resolved_task[], p_results boolean, OUT n bigint, OUT id bigint, OUT state text, OUT result jsonb)
   returns SETOF record
-  -- The final states and results of tasks, with n in their order; for a task that was run again, those of its last rerun.
+  -- no comment
 
 function tock.resume_schedule(p_schedule text)
   returns SETOF shown_schedule
@@ -3118,9 +2984,14 @@ function tock.revoke_key(p_prefix text)
   -- Ends a key at once; false if there is none with this prefix.
   -- for tock_admin, tock_edge
 
+function tock.rights_of_task(p_id bigint, OUT tenant text, OUT stages jsonb)
+  returns record
+  -- What a key must be for to reach a task: its tenant (null without one), and the stages of its pipeline (empty without one). Both are null if there is no such task.
+  -- for tock_edge
+
 function tock.roll_up_minutes()
   returns void
-  -- Merges the oldest minutes beyond two days into an hour, and deletes hours older than 400 days.
+  -- no comment
 
 function tock.rotate_key(p_prefix text, p_overlap_seconds integer DEFAULT 86400)
   returns TABLE(key text, prefix text, name text, scopes text[], queues text[], tenants text[], rate_limit integer, rate_seconds integer, created_at timestamp with time zone, expires_at timestamp with time zone, replaces text)
@@ -3134,39 +3005,39 @@ function tock.rotate_push_secret(p_queue text, p_overlap_seconds integer DEFAULT
 
 function tock.run_again_1(p_found resolved_task[], p_queue text, p_slot integer, p_kind text, p_again boolean, p_reason text)
   returns resolved_task[]
-  -- Makes new tasks of ended ones in a queue and records them in reruns; returns them with current_id as the new id. With p_again also of tasks that were run again before.
+  -- no comment
 
 function tock.run_all_again(p_found resolved_task[], p_queue text, p_kind text, p_again boolean, p_reason text)
   returns resolved_task[]
-  -- run_again() for tasks of any segment, in p_queue or each in its own queue.
+  -- no comment
 
 function tock.run_at(p_id bigint)
   returns found_run
-  -- A run and its state by its id; null if there is none.
+  -- no comment
 
 function tock.run_at_1(p_id bigint)
   returns SETOF found_run
-  -- run_at() for one segment.
+  -- no comment
 
 function tock.run_bulk_changes(p_limit integer DEFAULT 5000)
   returns integer
-  -- Does a page of up to p_limit tasks of the running bulk change that is due first, and returns 1; 0 if none is due. A change fails after five failed pages in a row. Pages that met a lock, a full disk or a dropped segment do not count.
+  -- no comment
 
 function tock.run_fire_schedules()
   returns integer
-  -- fire_schedules(), with a sweep once a minute and after a writer has ended; records the present writers.
+  -- no comment
 
 function tock.run_headers_1(p_lease uuid, p_segment integer)
   returns jsonb
-  -- The headers and push_url of the runs of a lease, by run id; null for another segment.
+  -- no comment
 
 function tock.run_headers_current(p_lease uuid, p_segment integer)
   returns jsonb
-  -- The headers and push_url of the runs of a lease, by run id; null for another segment.
+  -- no comment
 
 function tock.run_late_maintenance()
   returns boolean
-  -- The maintenance that a claim does before it reads: fires due schedules, promotes due tasks, and runs late maintenance jobs: the sweep of tock.waiting after 5 s, reaping and segments after 15 times their interval, the sweep of schedules after 75 s. Returns whether there was anything to do.
+  -- no comment
 
 function tock.run_maintenance(p_job text, p_seconds integer DEFAULT 5)
   returns integer
@@ -3180,32 +3051,28 @@ function tock.run_schedule(p_schedule text, p_request_id text DEFAULT NULL::text
 
 function tock.run_state_1(p_stream integer, p_position bigint, p_options jsonb)
   returns TABLE(state text, next_id bigint, ended_at timestamp with time zone, cancel_requested boolean, result jsonb, error jsonb, worker text, claimed_at timestamp with time zone, leased_until timestamp with time zone, lease_after bigint)
-  -- The state of a run of the segment with its result and its lease; a skipped run has no lease.
+  -- no comment
 
 function tock.running(p_queue text DEFAULT NULL::text, p_worker text DEFAULT NULL::text, p_cursor text DEFAULT NULL::text, p_limit integer DEFAULT 100)
   returns TABLE(leases jsonb, cursor text, scanned integer)
-  -- Open leases, of one queue or worker if given, the next deadline first (a lease over several streams once for each), each with the ids of up to ten unfinished tasks. Scans up to 2,000 leases per segment, and a page may be empty: continue while there is a cursor.
+  -- Open leases, of one queue or worker if given, the next deadline first (a lease over several streams once for each), each with the ids of up to ten unfinished tasks. Scans up to 2,000 leases, and a page may be empty: continue while there is a cursor.
   -- for tock_admin, tock_edge
 
 function tock.running_leases_1(p_tokens uuid[], OUT runs integer, OUT tokens uuid[])
   returns record
-  -- The number of unfinished runs of these leases of one segment, and the leases that have any.
-
-function tock.running_leases_current(p_tokens uuid[], OUT runs integer, OUT tokens uuid[])
-  returns record
-  -- The number of unfinished runs of these leases of one segment, and the leases that have any.
+  -- no comment
 
 function tock.runs_in_no_transaction_1(p_ids bigint[], p_oldest integer, p_claiming integer[], p_marking boolean)
   returns SETOF bigint
-  -- The runs among these that lie in the segment, have not ended and are not locked by another transaction, for may_be_ending().
+  -- no comment
 
 function tock.runs_to_archive_1(p_stream integer, p_position bigint, p_last_stream integer, p_last_position bigint, p_limit integer)
   returns TABLE(stream integer, "position" bigint, begun bigint, created_at timestamp with time zone, queue text, texts text[])
-  -- Runs of the segment in the form of the archive, between two places, in the order of stream and position.
+  -- no comment
 
 function tock.save_wait_list_cursor(p_pool text, p_list text, p_reached bigint, p_marks integer, p_rest_until timestamp with time zone)
   returns void
-  -- Saves how far a wait list has been read; four cursors at once move its start there.
+  -- no comment
 
 function tock.schedule(p_schedule text)
   returns SETOF shown_schedule
@@ -3219,15 +3086,15 @@ function tock.schedule_history(p_schedule text, p_limit integer DEFAULT 20, p_be
 
 function tock.schedule_is_held()
   returns void
-  -- Raises TK503 after waiting in vain for a locked schedule.
+  -- no comment
 
 function tock.schedule_recheck(p_children bigint[])
   returns void
-  -- Schedules a recheck of children in a moment, including those whose rows are locked.
+  -- no comment
 
 function tock.schedule_settings()
   returns TABLE(name text, kind text, low integer, high integer, words text[])
-  -- The settings of a schedule with their kind and range.
+  -- no comment
 
 function tock.schedules(p_queue text DEFAULT NULL::text, p_after text DEFAULT NULL::text, p_limit integer DEFAULT 100)
   returns SETOF shown_schedule
@@ -3236,11 +3103,11 @@ function tock.schedules(p_queue text DEFAULT NULL::text, p_after text DEFAULT NU
 
 function tock.sees_all()
   returns boolean
-  -- True if each statement of the transaction takes a new snapshot.
+  -- no comment
 
 function tock.segment_of(p_position bigint)
   returns integer
-  -- The number of the segment of a position; null if there is none, or not any more.
+  -- no comment
 
 function tock.segments_list(p_limit integer DEFAULT 100)
   returns TABLE(number integer, state text, first_position bigint, end_position bigint, started_at timestamp with time zone, closed_at timestamp with time zone, verified_at timestamp with time zone, bytes bigint, runs bigint)
@@ -3249,7 +3116,7 @@ function tock.segments_list(p_limit integer DEFAULT 100)
 
 function tock.send_dead_task_events(p_limit integer DEFAULT 50000)
   returns integer
-  -- Sends new dead task events to the endpoints of queues with a dead_webhook, at most one message per queue and minute, as tasks in tock-webhooks; returns the number of events.
+  -- no comment
 
 function tock.series(p_queue text DEFAULT NULL::text, p_from timestamp with time zone DEFAULT NULL::timestamp with time zone, p_to timestamp with time zone DEFAULT NULL::timestamp with time zone, p_step_seconds integer DEFAULT NULL::integer)
   returns TABLE(step_seconds integer, at timestamp with time zone, enqueued bigint, started bigint, done bigint, failed bigint, lost bigint, dead bigint, ready bigint, running bigint, waiting bigint, oldest_ready_seconds double precision, wait jsonb, run jsonb)
@@ -3258,60 +3125,48 @@ function tock.series(p_queue text DEFAULT NULL::text, p_from timestamp with time
 
 function tock.server_identity()
   returns bigint
-  -- Identifies this server and its timeline; changes with a restore, a failover or a branch.
+  -- no comment
 
 function tock.set_paused(p_schedule text, p_paused_at timestamp with time zone)
   returns shown_schedule
-  -- Pauses or resumes a schedule; null if there is none.
+  -- no comment
 
 function tock.shown_schedule(p_schedule schedules)
   returns shown_schedule
-  -- A schedule with its next fire and its last one.
+  -- no comment
 
 function tock.skip_range(p_stream integer, p_after bigint, p_last bigint, p_skipped integer)
   returns void
-  -- Moves the cursor of a stream without leasing a run: inserts a closed lease that covers p_skipped skipped runs and no others.
+  -- no comment
 
 function tock.sole_holder(p_queue text, p_concurrency_key text)
   returns bigint
-  -- The waiting row of the only holder of a concurrency key with a limit of one.
+  -- no comment
 
 function tock.some(p_count bigint, p_one text, p_more text DEFAULT NULL::text)
   returns text
-  -- A number with the matching noun: 1 task, 2 tasks.
+  -- no comment
 
 function tock.some_tasks(p_count bigint, p_one text, p_more text)
   returns text
-  -- A number of tasks with the matching verb.
+  -- no comment
 
 function tock.spawn_all(p_segment integer, p_runs leased_run[], p_results jsonb)
   returns void
-  -- Enqueues the tasks that completed runs spawn, once, and makes the tasks that are to continue after them wait.
+  -- no comment
 
 function tock.spawn_parts(p_runs leased_run[], p_results jsonb, OUT queue text, OUT tasks jsonb, OUT places jsonb)
   returns SETOF record
-  -- The tasks that runs spawn as calls of enqueue() in order; places has for each task the index of its run and of the task in that run.
+  -- no comment
 
 function tock.spawned_field(p_field text, p_places jsonb, p_runs leased_run[])
   returns text
-  -- The path in a completion of a field that enqueue() rejected.
-
-function tock.stages_kept(p_task jsonb, p_due_at timestamp with time zone)
-  returns jsonb
-  -- The part of runs.options about the pipeline of a task.
-
-function tock.stages_of_task(p_id bigint)
-  returns jsonb
-  -- The stages of the pipeline of a task, empty without one; null if there is no such task.
+  -- no comment
 
 function tock.start_bulk_change(p_queue text, p_change text, p_filter jsonb DEFAULT '{}'::jsonb, p_options jsonb DEFAULT '{}'::jsonb, p_request_id text DEFAULT NULL::text)
   returns bigint
   -- Starts a bulk change and returns its id: a cancel, reprioritize or redrive of all tasks of a queue that match a filter, which is that of cancel_where(), reprioritize_where() or redrive(). The options are {priority} of a reprioritize, and {to_queue, again, reason} of a redrive. The maintenance job run_bulk_changes does it page by page, and bulk_changes() shows how far it is. Leaves out tasks that are enqueued, or die, after this call. A repeated call with the same request_id returns the same id for 24 hours.
   -- for tock_admin, tock_edge, tock_producer
-
-function tock.step_of(p_from timestamp with time zone, p_to timestamp with time zone, p_step_seconds integer)
-  returns integer
-  -- The seconds between the points of a series.
 
 function tock.stop_bulk_change(p_id bigint)
   returns text
@@ -3320,47 +3175,51 @@ function tock.stop_bulk_change(p_id bigint)
 
 function tock.store_next_fire(p_schedule text, p_fire schedule_next_fires)
   returns void
-  -- Writes the row of the next fire of a schedule, with the turn after that of the deleted row.
+  -- no comment
+
+function tock.stored_runs(p_ids bigint[], OUT id bigint, OUT task_id bigint, OUT bytes integer, OUT options jsonb)
+  returns SETOF record
+  -- no comment
 
 function tock.stored_task_1(p_current_id bigint)
   returns TABLE(priority smallint, tenant text, max_attempts smallint, bytes integer, payload json, options jsonb)
-  -- The stored data of a task, from a run of the segment or from tock.waiting.
+  -- no comment
 
 function tock.stores_elsewhere()
   returns boolean
-  -- True on a server that keeps its log elsewhere: Neon or Aurora.
+  -- no comment
 
 function tock.stream_of(p_id bigint)
   returns integer
-  -- The stream in an id; 0 for a task that started out waiting.
+  -- no comment
 
 function tock.streams_in_any_segment(p_queue text, p_seed integer, p_seen integer[], p_limit integer)
   returns candidate[]
-  -- Streams of a queue with unclaimed runs, in any segment.
+  -- no comment
 
 function tock.streams_to_claim(p_queue text, p_seed integer, p_seen integer[], p_most integer, p_late boolean)
   returns stream_scan
-  -- Up to p_most streams of a queue with runs to claim, without those seen; the first call also runs late maintenance.
+  -- no comment
 
 function tock.sum_counts(p_counts bigint[])
   returns bigint[]
-  -- The sum of arrays of counts that were aggregated, or appended, into one; null if there are none.
+  -- no comment
 
 function tock.sweep_may_be_late(p_writers text[])
   returns boolean
-  -- True if a transaction that was writing to tock.waiting at its last sweep has ended since.
+  -- no comment
 
-function tock.sweep_wait_lists(p_limit integer DEFAULT 500)
+function tock.sweep_wait_lists()
   returns integer
-  -- Admits waiters that were missed, at up to p_limit concurrency keys with waiters a call; returns the number.
+  -- no comment
 
 function tock.take_slot(p_from integer DEFAULT NULL::integer)
   returns integer
-  -- The writer slot of this transaction, locked until it ends. One writer per slot makes commit order and position order agree in each stream of the slot.
+  -- no comment
 
 function tock.take_stream(p_stream integer)
   returns boolean
-  -- Tries the claim lock of a stream, or its second key where a session outside of any transaction holds the first.
+  -- no comment
 
 function tock.take_task(p_pool text, p_worker text, p_lease_seconds integer DEFAULT NULL::integer)
   returns TABLE(state text, task text, fencing_token bigint, leased_until timestamp with time zone)
@@ -3374,15 +3233,15 @@ function tock.task(p_id bigint)
 
 function tock.task_of(p_schedule schedules, p_fire_at timestamp with time zone)
   returns jsonb
-  -- The task that a schedule enqueues for a fire; fire_as is the key of the payload that gets the fire.
+  -- no comment
 
 function tock.task_with(p_id bigint, p_archived found_run[] DEFAULT NULL::found_run[], p_scanned bigint[] DEFAULT '{}'::bigint[])
   returns TABLE(id bigint, queue text, state text, priority integer, tenant text, attempt integer, max_attempts integer, lost integer, created_at timestamp with time zone, run_at timestamp with time zone, ended_at timestamp with time zone, payload json, result jsonb, error jsonb, options jsonb, progress real, note text, runs jsonb, rerun_of bigint, reruns jsonb, missing jsonb)
-  -- task() with runs that were read from the archive: "missing" is the next run that it needs.
+  -- no comment
 
 function tock.task_with_trace(p_task jsonb, p_trace jsonb)
   returns jsonb
-  -- A task with the trace context of the request that enqueues it, unless it has its own.
+  -- no comment
 
 function tock.tasks(p_filter jsonb DEFAULT '{}'::jsonb, p_cursor text DEFAULT NULL::text, p_limit integer DEFAULT 100)
   returns TABLE(tasks jsonb, cursor text, scanned integer)
@@ -3391,16 +3250,11 @@ function tock.tasks(p_filter jsonb DEFAULT '{}'::jsonb, p_cursor text DEFAULT NU
 
 function tock.tasks_of(p_payloads json)
   returns jsonb
-  -- A task for each payload, but without it: append_any() takes both.
-
-function tock.tenant_of_task(p_id bigint)
-  returns text
-  -- The tenant of a task; null if it has none, or if there is no such task.
-  -- for tock_edge
+  -- no comment
 
 function tock.tenant_scoped_name(p_tenant text, p_name jsonb)
   returns text
-  -- The stored name of a concurrency key or unique key of a tenant, distinct from those of all other tenants.
+  -- no comment
 
 function tock.tenants_of_key(p_key text)
   returns text[]
@@ -3419,15 +3273,15 @@ function tock.tick_by()
 
 function tock.token_cursor(p_lease uuid, p_first bigint)
   returns bigint
-  -- The after_position of a lease of one run, from its token and the first position of its segment. A segment is at most 2^30 positions wide.
+  -- no comment
 
 function tock.token_segment(p_lease uuid)
   returns integer
-  -- The segment that a token names; lease_segment() checks that it exists.
+  -- no comment
 
 function tock.token_stream(p_lease uuid)
   returns integer
-  -- The stream in the token of a lease of one run.
+  -- no comment
 
 function tock.unassign_task(p_pool text, p_task text, p_fencing_token bigint DEFAULT NULL::bigint, p_again boolean DEFAULT false)
   returns boolean
@@ -3436,23 +3290,19 @@ function tock.unassign_task(p_pool text, p_task text, p_fencing_token bigint DEF
 
 function tock.unchanged_fields(p_ended ending[], p_runs leased_run[], p_all boolean)
   returns text[]
-  -- The fields of runs that continue in another stage without a result, in the order of p_ended, null for the others. p_all: they were completed as a whole lease.
-
-function tock.uncollected_segments()
-  returns integer[]
-  -- The segments that may have uncounted runs or leases.
+  -- no comment
 
 function tock.unheld_tasks(p_pool text, p_tasks text[])
   returns pool_members[]
-  -- The tasks of a list that no live worker holds and no other call is assigning, in its order, each once.
+  -- no comment
 
 function tock.unmatched_ids(p_ids bigint[], p_found bigint[], OUT id bigint, OUT n bigint)
   returns SETOF record
-  -- The ids, with their index, whose index is not in p_found.
+  -- no comment
 
 function tock.unread_stream(p_queue text)
   returns integer
-  -- A stream of a queue with unclaimed runs, cancelled ones included; null if there is none.
+  -- no comment
 
 function tock.update_key(p_prefix text, p_changes jsonb)
   returns TABLE(prefix text, name text, scopes text[], queues text[], tenants text[], rate_limit integer, rate_seconds integer, created_at timestamp with time zone, expires_at timestamp with time zone, revoked_at timestamp with time zone, replaces text, replaced_by text, last_used_at timestamp with time zone, uses bigint)
@@ -3461,15 +3311,15 @@ function tock.update_key(p_prefix text, p_changes jsonb)
 
 function tock.url_error(p_url jsonb)
   returns text
-  -- The error in the URL of an endpoint; null if it is valid.
+  -- no comment
 
 function tock.utc(p_at timestamp with time zone)
   returns text
-  -- An instant as text for people.
+  -- no comment
 
 function tock.verify_archive(p_archive archives)
   returns void
-  -- Marks a segment as verified if its files hold all of its runs, and otherwise starts its export again.
+  -- no comment
 
 function tock.verify_segments(p_limit integer DEFAULT 1000000)
   returns integer
@@ -3478,7 +3328,7 @@ function tock.verify_segments(p_limit integer DEFAULT 1000000)
 
 function tock.visible_since(p_queue text)
   returns timestamp with time zone
-  -- Tasks of a queue that ended before this time are no longer shown.
+  -- no comment
 
 function tock.visible_task(p_key text, p_id bigint)
   returns bigint
@@ -3487,35 +3337,35 @@ function tock.visible_task(p_key text, p_id bigint)
 
 function tock.wait_for(p_position bigint, p_ids bigint[], p_spawn jsonb, p_field text)
   returns void
-  -- Makes the next waiting row of a task depend on others; TK422 if these wait for it.
+  -- no comment
 
 function tock.wait_for_lock(p_key integer)
   returns boolean
-  -- Takes the claim lock of a stream, a slot or a maintenance job; waits up to 50 ms, then returns false.
+  -- no comment
 
 function tock.wait_for_parents(p_waits dependent[])
   returns void
-  -- Makes children wait for the parents that have not ended, and schedules their next recheck.
+  -- no comment
 
 function tock.wait_list_start(p_pool text, p_list text)
   returns bigint
-  -- The turn from which a wait list is read.
+  -- no comment
 
 function tock.waiting_behind_others(p_positions bigint[], p_from timestamp with time zone)
   returns bigint[]
-  -- Those of the waiting tasks p_positions that come after another due task of their concurrency key, which is not among them.
+  -- no comment
 
 function tock.was_completed_so(p_run leased_run, p_item jsonb, p_next continuation, p_pipeline boolean)
   returns boolean
-  -- True if an equal call completed the run before: its task continued in the same queue and spawned the same tasks.
+  -- no comment
 
 function tock.was_ended_so(p_run leased_run, p_stages boolean, p_stage text)
   returns boolean
-  -- True if an ended run ended as done and its task went to this stage (null: to none).
+  -- no comment
 
 function tock.was_spawned_before(p_run leased_run, p_spawn jsonb)
   returns boolean
-  -- True if an ended run has spawned exactly these tasks, or none.
+  -- no comment
 
 function tock.whoami(p_key text)
   returns TABLE(prefix text, name text, scopes text[], queues text[], tenants text[], rate_limit integer, rate_seconds integer, created_at timestamp with time zone, expires_at timestamp with time zone)
@@ -3529,51 +3379,47 @@ function tock.why(p_queue text, p_sessions boolean DEFAULT true)
 
 function tock.why_not_closed(p_segment segments)
   returns TABLE(why text, hint text)
-  -- The first reason why an ended segment is not closed, and what to do.
+  -- no comment
 
 function tock.why_of_concurrency_keys(p_queue text, p_age interval DEFAULT '00:00:05'::interval)
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- One note about all concurrency keys of a queue with waiters that are paused, or that their holders have kept for long.
+  -- no comment
 
 function tock.why_of_hidden(p_seconds double precision DEFAULT 0.3)
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- why_of_transactions() for transactions whose start the owner may not see: their locks are checked five times.
-
-function tock.why_of_maintenance()
-  returns TABLE(finding text, severity text, detail text, hint text)
-  -- Findings about pg_cron and late maintenance jobs.
+  -- no comment
 
 function tock.why_of_parents(p_queue text)
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- One note about the tasks of a queue that wait for their parents: how many, and the states of the parents of the oldest.
+  -- no comment
 
 function tock.why_of_poison(p_queue text)
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- Tasks of a queue that fail, lose their workers or die, again and again.
+  -- no comment
 
 function tock.why_of_takers(p_queue text)
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- Why ready tasks of a queue are not claimed or pushed: paused, a limit, no worker, or too few.
+  -- no comment
 
 function tock.why_of_time(p_queue text)
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- A finding if due tasks of a queue still wait, or a note if that is because pg_cron runs jobs once a minute.
+  -- no comment
 
 function tock.why_of_transactions(p_age interval DEFAULT '00:00:05'::interval)
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- Transactions that have written to Tock and have been open, or prepared, for longer than p_age.
+  -- no comment
 
 function tock.will_not_start(p_id bigint, p_lock boolean)
   returns boolean
-  -- True if a cancelled or expired run or waiting task is certain never to start; false also if that cannot be decided now.
+  -- no comment
 
 function tock.with_own_payload(p_payload json, p_options jsonb, p_own jsonb)
   returns json
-  -- The payload of a task, with the task's own payload replaced by p_own. The data of its parents or children stays.
+  -- no comment
 
 function tock.with_parents(p_options jsonb, p_after jsonb, p_n bigint, p_ids bigint[], p_names jsonb)
   returns jsonb
-  -- The options of a task with the ids of its parents.
+  -- no comment
 
 function tock.with_trace(p_body jsonb, p_trace jsonb)
   returns jsonb
@@ -3582,15 +3428,15 @@ function tock.with_trace(p_body jsonb, p_trace jsonb)
 
 function tock.without_query(p_push jsonb)
   returns jsonb
-  -- The push setting of a queue for the audit log: without the query of the URL, which may be a secret.
+  -- no comment
 
 function tock.without_secrets(p_options jsonb)
   returns jsonb
-  -- The options of a run without what an erasure removes.
+  -- no comment
 
 function tock.without_trace(p_tasks jsonb)
   returns jsonb
-  -- Tasks as a repeated call is compared: without the trace context, which differs for each attempt.
+  -- no comment
 
 function tock.workers(p_queue text DEFAULT NULL::text, p_seconds integer DEFAULT 3600, p_limit integer DEFAULT 1000)
   returns TABLE(worker text, queues text[], first_claim_at timestamp with time zone, last_claim_at timestamp with time zone, leases integer, open_leases integer, average_open real)
@@ -3599,24 +3445,24 @@ function tock.workers(p_queue text DEFAULT NULL::text, p_seconds integer DEFAULT
 
 function tock.workers_past_deadline(p_pool text)
   returns integer
-  -- The number of workers of a pool, among the first 1,000 to check, that are past their deadline and were not removed.
+  -- no comment
 
 function tock.write_audit_log(p_verb text, p_object text, p_detail jsonb DEFAULT '{}'::jsonb)
   returns void
-  -- Adds an administrative action to the audit log: a verb, its object and its arguments; never a secret, a payload or the query of a URL.
+  -- no comment
 
 function tock.write_results_1(p_segment integer, p_ended ending[], p_again next_attempt[], p_streams integer[])
   returns integer
-  -- Writes the results of runs of one segment and the next runs and waiting tasks of p_again; null for another segment.
+  -- no comment
 
 function tock.write_results_current(p_segment integer, p_ended ending[], p_again next_attempt[], p_streams integer[])
   returns integer
-  -- Writes the results of runs of one segment and the next runs and waiting tasks of p_again; null for another segment.
+  -- no comment
 
 function tock.writers()
   returns text[]
-  -- The virtual transaction ids of other transactions with a writer slot.
+  -- no comment
 
 function tock.writers_of(p_table regclass, p_age interval DEFAULT '00:00:00'::interval)
   returns text[]
-  -- The virtual transaction ids of other transactions that have locked rows of a table, or have written to it and are older than p_age.
+  -- no comment

@@ -146,7 +146,7 @@ export function authorizedForTasks(
   from known
   cross join lateral (
     select u.id from unnest($2::bigint[]) as u (id) where known.allowed
-      and (known.tenants is null or tock.tenant_of_task(p_id => u.id) = any (known.tenants)) offset 0) as i
+      and (known.tenants is null or (tock.rights_of_task(p_id => u.id)).tenant = any (known.tenants)) offset 0) as i
 ), key as materialized (
   select bool_and(${check(scope, 'q.queue', 'own tasks')})${and} as allowed,
     array(select t.id from tasks as t where t.queue is not null) as ids

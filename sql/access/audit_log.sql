@@ -1,6 +1,7 @@
--- The row is written in the transaction of the verb, so an action and its row are committed together.
--- authorize() has stored the key in a setting. Other roles could write that setting too, so it counts only
--- for the role of the HTTP server.
+-- Adds an administrative action to the audit log: a verb, its object and its arguments; never a secret, a
+-- payload or the query of a URL. The row is written in the transaction of the verb, so an action and its row
+-- are committed together. authorize() has stored the key in a setting. Other roles could write that setting
+-- too, so it counts only for the role of the HTTP server.
 create or replace function tock.write_audit_log(p_verb text, p_object text, p_detail jsonb default '{}')
 returns void language plpgsql volatile as $$
 begin
@@ -9,10 +10,6 @@ begin
         then nullif(pg_catalog.left(pg_catalog.current_setting('tock.key', true), 13), '') end,
       p_verb, p_object, coalesce(p_detail, '{}'));
 end $$;
-
-comment on function tock.write_audit_log is
-  'Adds an administrative action to the audit log: a verb, its object and its arguments; never a secret, a '
-  'payload or the query of a URL.';
 
 create or replace function tock.audit_log(
   p_key text default null, p_verb text default null, p_object text default null, p_before bigint default null,
@@ -25,9 +22,7 @@ set enable_seqscan = off set enable_bitmapscan = off set jit = off
 set plan_cache_mode = force_custom_plan as $$
 #variable_conflict use_column
 begin
-  if p_limit is null or p_limit not between 1 and 1000 then
-    perform tock.refuse(422, 'limit must be a whole number from 1 to 1000', 'limit');
-  end if;
+  perform tock.check_range(p_limit, 1, 1000, 'limit');
   return query
     select a.number, a.at, a.role, a.key, (select k.name from tock.keys k where k.prefix = a.key), a.verb,
       a.object, a.detail
@@ -41,6 +36,7 @@ comment on function tock.audit_log is
   'The audit log, the newest first: all entries, or those of a key (by prefix), a verb or an object; '
   'p_before is the last number of the previous page.';
 
+-- The push setting of a queue for the audit log: without the query of the URL, which may be a secret.
 create or replace function tock.without_query(p_push jsonb)
 returns jsonb language sql immutable as $$
   select case when p_push ->> 'url' like '%?%'
@@ -48,6 +44,3 @@ returns jsonb language sql immutable as $$
       pg_catalog.to_jsonb(pg_catalog.split_part(p_push ->> 'url', '?', 1) || '?…'))
     else p_push end
 $$;
-
-comment on function tock.without_query is
-  'The push setting of a queue for the audit log: without the query of the URL, which may be a secret.';

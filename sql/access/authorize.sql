@@ -1,4 +1,6 @@
--- Most keys have no rate and no tenants: for them one look-up decides.
+-- True if a key without rate and tenants has a scope for a queue (* for all). For any other answer call
+-- authorize(), which gives the reason, or allows a queue that is null. Most keys have no rate and no tenants:
+-- for them one look-up decides.
 create or replace function tock.allows_simple(p_key text, p_scope text, p_queue text)
 returns boolean language plpgsql stable as $$
 declare
@@ -15,10 +17,7 @@ begin
     from tock.keys k where k.hash = v_hash);
 end $$;
 
-comment on function tock.allows_simple is
-  'True if a key without rate and tenants has a scope for a queue (* for all). For any other answer call '
-  'authorize(), which gives the reason, or allows a queue that is null.';
-
+-- The row of a key; TK401 if there is none, or if it has ended.
 create or replace function tock.live_key(p_key text)
 returns tock.keys language plpgsql stable as $$
 declare
@@ -38,8 +37,6 @@ begin
   end if;
   return v_key;
 end $$;
-
-comment on function tock.live_key is 'The row of a key; TK401 if there is none, or if it has ended.';
 
 -- The HTTP server calls this before it reads a large body. The call does not count as a use of the key: the
 -- route authorizes the key afterwards.

@@ -81,9 +81,7 @@ declare
   v_other text;
   v_key text;
 begin
-  if p_overlap_seconds is null or p_overlap_seconds not between 0 and 2678400 then
-    perform tock.refuse(422, 'overlap_seconds must be a whole number from 0 to 2678400', 'overlap_seconds');
-  end if;
+  perform tock.check_range(p_overlap_seconds, 0, 2678400, 'overlap_seconds');
   select k.* into v_old from tock.keys k where k.prefix = p_prefix for no key update;
   if not found then
     return;

@@ -1,4 +1,6 @@
--- The other checks of a key read only the database. This one gets the task that was read from the archive.
+-- True if a key may see a task that was read from the archive, false for a task of another tenant; TK403 if
+-- the key is not for its queue or for a stage of its pipeline. The other checks of a key read only the
+-- database. This one gets the task that was read from the archive.
 create or replace function tock.authorize_archived(
   p_key text, p_scope text, p_tenant text, p_queue text, p_options jsonb)
 returns boolean language plpgsql volatile as $$
@@ -19,10 +21,6 @@ begin
   end loop;
   return true;
 end $$;
-
-comment on function tock.authorize_archived is
-  'True if a key may see a task that was read from the archive, false for a task of another tenant; TK403 '
-  'if the key is not for its queue or for a stage of its pipeline.';
 
 create or replace function tock.http_task(
   p_key text, p_id bigint, p_whole boolean, p_rows jsonb, p_scanned bigint[], p_again boolean default false)
@@ -71,9 +69,7 @@ set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 begin
   perform tock.check_queue_name(p_queue);
-  if p_limit is null or p_limit not between 1 and 100 then
-    perform tock.refuse(422, 'p_limit must be a whole number from 1 to 100', 'p_limit');
-  end if;
+  perform tock.check_range(p_limit, 1, 100, 'p_limit');
   files := (
     select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('segment', f.segment, 'part', f.part,
       'path', f.path, 'bytes', f.bytes, 'rows', f.rows) order by f.segment desc, f.part desc), '[]')

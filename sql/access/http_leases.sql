@@ -104,6 +104,7 @@ end $$;
 comment on function tock.http_claim_any is
   'POST /v1/claim: the rows of claim_any() as the body of the answer.';
 
+-- Raises TK403 if a key may not end runs of a lease, or may not enqueue what its results spawn.
 create or replace function tock.authorize_end(
   p_key text, p_lease uuid, p_results jsonb, p_field text, p_again boolean)
 returns void language plpgsql volatile as $$
@@ -121,9 +122,6 @@ begin
     where s.spawn <> 'null';
   end if;
 end $$;
-
-comment on function tock.authorize_end is
-  'Raises TK403 if a key may not end runs of a lease, or may not enqueue what its results spawn.';
 
 create or replace function tock.http_complete(p_key text, p_lease uuid, p_body jsonb)
 returns text language plpgsql volatile security definer

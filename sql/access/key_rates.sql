@@ -1,5 +1,5 @@
--- nextval() of an unlogged sequence counts a use: without a row, WAL, a transaction id or a wait. A read-only
--- server counts nothing.
+-- Counts one use of a key; returns true. nextval() of an unlogged sequence counts a use: without a row, WAL,
+-- a transaction id or a wait. A read-only server counts nothing.
 create or replace function tock.count_key_use(p_prefix text)
 returns boolean language sql volatile as $$
   select case when pg_catalog.current_setting('transaction_read_only') = 'off'
@@ -7,59 +7,40 @@ returns boolean language sql volatile as $$
       0) >= 0 else true end
 $$;
 
-comment on function tock.count_key_use is 'Counts one use of a key; returns true.';
-
+-- Counts a call of a key with a rate in the window of that rate, once per transaction; raises TK429 if the
+-- rate is used up. The sequence holds (window << 20) + count. nextval() gives each call its own number, so at
+-- most rate_limit pass in a window. The first call in a new window sets the sequence forward, under a lock of
+-- that window, after it has checked again; the others wait a moment. Only a call that is suspended between
+-- that check and setval() for longer than the window could set the sequence back: the count of the later
+-- window then starts again.
 create or replace function tock.enforce_key_rate(p_key tock.keys)
 returns void language plpgsql volatile as $$
 declare
-  v_seconds integer;
-begin
-  -- one call may authorize several times
-  if pg_catalog.current_setting('tock.counted_key', true) is not distinct from p_key.prefix then
-    return;
-  end if;
-  v_seconds := tock.count_request(p_key.prefix, p_key.rate_limit, p_key.rate_seconds);
-  if v_seconds is not null then
-    perform tock.refuse(429,
-      pg_catalog.format('this key has used up its rate of %s requests in %s seconds', p_key.rate_limit,
-        p_key.rate_seconds),
-      'Authorization', pg_catalog.format('try again in %s seconds', v_seconds));
-  end if;
-  perform pg_catalog.set_config('tock.counted_key', p_key.prefix, true);
-end $$;
-
-comment on function tock.enforce_key_rate is
-  'Counts a call of a key with a rate, once per transaction; raises TK429 if its rate is used up.';
-
--- The sequence holds (window << 20) + count. nextval() gives each call its own number, so at most p_limit
--- pass in a window. The first call in a new window sets the sequence forward, under a lock of that window,
--- after it has checked again; the others wait a moment. Only a call that is suspended between that check and
--- setval() for longer than the window could set the sequence back: the count of the later window then starts
--- again.
-create or replace function tock.count_request(p_prefix text, p_limit integer, p_seconds integer)
-returns integer language plpgsql volatile as $$
-declare
-  v_counter regclass := pg_catalog.to_regclass('tock.rate_' || pg_catalog.substr(p_prefix, 6));
+  v_counter regclass := pg_catalog.to_regclass('tock.rate_' || pg_catalog.substr(p_key.prefix, 6));
   v_now double precision;
   v_window bigint;
   v_seen bigint;
 begin
-  if v_counter is null then
+  -- one call may authorize several times
+  if pg_catalog.current_setting('tock.counted_key', true) is not distinct from p_key.prefix then
+    return;
+  elsif v_counter is null then
     perform tock.refuse(503, 'the request counter of this key is missing', 'Authorization',
       'select tock.run_maintenance(''record_key_uses'') creates it');
   end if;
   for v_scan in 1 .. 10 loop
     v_now := extract(epoch from pg_catalog.clock_timestamp());
-    v_window := pg_catalog.floor(v_now / p_seconds);
+    v_window := pg_catalog.floor(v_now / p_key.rate_seconds);
     v_seen := pg_catalog.pg_sequence_last_value(v_counter);
     -- the next window too: a clock may be set back a little
     if tock.position_of(v_seen) between v_window and v_window + 1 then
-      exit when tock.stream_of(v_seen) >= p_limit;
-      if pg_catalog.nextval(v_counter) & 1048575 <= p_limit then
-        return null;
+      exit when tock.stream_of(v_seen) >= p_key.rate_limit;
+      if pg_catalog.nextval(v_counter) & 1048575 <= p_key.rate_limit then
+        perform pg_catalog.set_config('tock.counted_key', p_key.prefix, true);
+        return;
       end if;
     elsif pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(),
-      tock.named_key('rate', p_prefix || ' ' || v_window))
+      tock.named_key('rate', p_key.prefix || ' ' || v_window))
     then
       if not coalesce(pg_catalog.pg_sequence_last_value(v_counter) >> 20 between v_window and v_window + 1,
         false)
@@ -70,16 +51,17 @@ begin
       perform pg_catalog.pg_sleep(0.001 * v_scan * v_scan);
     end if;
   end loop;
-  return greatest(1, pg_catalog.ceil((v_window + 1) * p_seconds - v_now))::integer;
+  perform tock.refuse(429,
+    pg_catalog.format('this key has used up its rate of %s requests in %s seconds', p_key.rate_limit,
+      p_key.rate_seconds),
+    'Authorization', pg_catalog.format('try again in %s seconds',
+      greatest(1, pg_catalog.ceil((v_window + 1) * p_key.rate_seconds - v_now))::integer));
 end $$;
 
-comment on function tock.count_request is
-  'Counts a request in the window of the rate of a key; null if it is allowed, otherwise the seconds until '
-  'the next window.';
-
--- No call uses a key that ended an hour ago. A counter that a dump or an open transaction has locked is
--- dropped later: while this function waited for it, no use would be recorded. A call that extends an expired
--- key holds the row of the key, which is then skipped.
+-- Drops the counters of a key that ended an hour ago, unless they are locked. No call uses a key that ended
+-- an hour ago. A counter that a dump or an open transaction has locked is dropped later: while this function
+-- waited for it, no use would be recorded. A call that extends an expired key holds the row of the key, which
+-- is then skipped.
 create or replace function tock.drop_key_counters(p_prefix text)
 returns void language plpgsql volatile
 set lock_timeout = '10ms' as $$
@@ -95,10 +77,9 @@ exception
   when lock_not_available then null;
 end $$;
 
-comment on function tock.drop_key_counters is
-  'Drops the counters of a key that ended an hour ago, unless they are locked.';
-
--- The value recorded last is at most that of the sequence, unless a crash has set the sequence back.
+-- Records which of up to p_limit keys were used since the last call, and makes and drops their counters;
+-- returns the number of used keys. The value recorded last is at most that of the sequence, unless a crash
+-- has set the sequence back.
 create or replace function tock.record_key_uses(p_limit integer default 500)
 returns integer language plpgsql volatile as $$
 declare
@@ -137,14 +118,7 @@ begin
   get diagnostics v_count = row_count;
   -- Each sequence that is read stays locked until the transaction ends. A call therefore reads at most
   -- p_limit keys, and the next call continues after them.
-  update tock.maintenance_jobs d set reached_key = case when pg_catalog.cardinality(v_keys) = p_limit
-    then v_keys[p_limit:p_limit] end
-  where d.name = 'record_key_uses' and d.reached_key is distinct from
-    case when pg_catalog.cardinality(v_keys) = p_limit
-    then v_keys[p_limit:p_limit] end;
+  update tock.maintenance_jobs d set reached_key = nullif(v_keys[p_limit:p_limit], '{}')
+  where d.name = 'record_key_uses' and d.reached_key is distinct from nullif(v_keys[p_limit:p_limit], '{}');
   return v_count;
 end $$;
-
-comment on function tock.record_key_uses is
-  'Records which of up to p_limit keys were used since the last call, and makes and drops their counters; '
-  'returns the number of used keys.';

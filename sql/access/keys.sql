@@ -18,8 +18,9 @@ comment on function tock.keys_list is
   'All keys, or the one with a prefix, without their secret. A maintenance job updates last_used_at and '
   'uses about once a minute.';
 
--- Sequences count, because nextval() waits for no transaction and leaves nothing for vacuum. They are
--- unlogged, so that a count writes no WAL and a claim stays its whole transaction. A crash resets them.
+-- Makes the sequences that count the uses of a key, and its requests in a window of its rate. Sequences
+-- count, because nextval() waits for no transaction and leaves nothing for vacuum. They are unlogged, so that
+-- a count writes no WAL and a claim stays its whole transaction. A crash resets them.
 create or replace function tock.make_key_counters(p_prefix text, p_rated boolean)
 returns void language plpgsql volatile as $$
 begin
@@ -31,10 +32,8 @@ begin
   end if;
 end $$;
 
-comment on function tock.make_key_counters is
-  'Makes the sequences that count the uses of a key, and its requests in a window of its rate.';
-
--- No other function makes a secret.
+-- Stores a key with these properties under a new prefix and hash, with its counters; returns the secret. No
+-- other function makes a secret.
 create or replace function tock.insert_key(p_key tock.keys)
 returns text language plpgsql volatile as $$
 declare
@@ -52,9 +51,7 @@ begin
   return v_key;
 end $$;
 
-comment on function tock.insert_key is
-  'Stores a key with these properties under a new prefix and hash, with its counters; returns the secret.';
-
+-- The expiry of a key from one of the two arguments; TK422 for an invalid one, null for none.
 create or replace function tock.expiry_of(p_expires_at timestamptz, p_expires_in_seconds double precision)
 returns timestamptz language plpgsql volatile as $$
 declare
@@ -72,9 +69,7 @@ begin
   return coalesce(p_expires_at, v_now + p_expires_in_seconds * interval '1 second');
 end $$;
 
-comment on function tock.expiry_of is
-  'The expiry of a key from one of the two arguments; TK422 for an invalid one, null for none.';
-
+-- Raises TK422 for an invalid key.
 create or replace function tock.check_key(p_key tock.keys)
 returns void language plpgsql volatile as $$
 declare
@@ -112,8 +107,6 @@ begin
     perform tock.check_queue_name(v_queue);
   end loop;
 end $$;
-
-comment on function tock.check_key is 'Raises TK422 for an invalid key.';
 
 create or replace function tock.create_key(
   p_name text, p_scopes text[], p_queues text[] default null, p_tenants text[] default null,

@@ -14,7 +14,7 @@ begin
   end if;
   return array(
     select i.id from unnest(p_ids) i (id)
-    where (v_key.tenants is null or tock.tenant_of_task(i.id) = any (v_key.tenants))
+    where (v_key.tenants is null or (tock.rights_of_task(i.id)).tenant = any (v_key.tenants))
       and (v_key.queues is null or tock.queue_for_authorization(p_key, i.id) = any (v_key.queues))
     except
     select e.id from tock.final_states_of(p_ids, null) e

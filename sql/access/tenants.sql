@@ -14,54 +14,6 @@ $$;
 
 comment on function tock.queues_of_key is 'The queues of a key; null for all.';
 
--- All runs of a task have the same tenant. If the segment of the run was dropped, task() finds it through its
--- successor.
-create or replace function tock.tenant_of_task(p_id bigint)
-returns text language plpgsql stable security definer
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
-declare
-  v_id bigint := p_id;
-  v_segment integer;
-  v_task record;
-begin
-  if tock.stream_of(v_id) = 0 then
-    select w.tenant into v_task from tock.waiting w where w.position = tock.position_of(p_id);
-    if found then
-      return v_task.tenant;
-    end if;
-    v_id := (select p.run_id from tock.promotions p where p.position = tock.position_of(p_id));
-  end if;
-  v_segment := tock.segment_of(tock.position_of(v_id));
-  if v_segment is not null then
-    execute pg_catalog.format('select r.tenant from tock.runs_%s r where r.stream = $1 and r.position = $2',
-      v_segment)
-      into v_task using tock.stream_of(v_id), tock.position_of(v_id);
-    return v_task.tenant;
-  end if;
-  return (select t.tenant from tock.task(p_id) t);
-end $$;
-
-comment on function tock.tenant_of_task is
-  'The tenant of a task; null if it has none, or if there is no such task.';
-
-create or replace function tock.visible_task(p_key text, p_id bigint)
-returns bigint language plpgsql stable security definer
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
-declare
-  v_key record;
-begin
-  select k.tenants, k.queues into v_key from tock.keys k
-  where k.hash = pg_catalog.sha256(pg_catalog.convert_to(p_key, 'UTF8'));
-  return case when (v_key.tenants is null or tock.tenant_of_task(p_id) = any (v_key.tenants))
-    and (v_key.queues is null or tock.queue_for_authorization(p_key, p_id) is not null) then p_id end;
-end $$;
-
-comment on function tock.visible_task is
-  'This id; null if the key is for some tenants and the task is of another one, or if the key is restricted '
-  'and there is no such task.';
-
 create or replace function tock.own_tenant(p_key text, p_tenant text)
 returns text language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp as $$
@@ -84,6 +36,7 @@ comment on function tock.own_tenant is
   'The tenant of a filter for a key: the only tenant of the key if the filter has none. TK403 for a tenant '
   'of another key.';
 
+-- The stored name of a concurrency key or unique key of a tenant, distinct from those of all other tenants.
 -- The escaped tenant has no / left, so the names of two tenants cannot collide.
 create or replace function tock.tenant_scoped_name(p_tenant text, p_name jsonb)
 returns text language sql immutable as $$
@@ -91,6 +44,3 @@ returns text language sql immutable as $$
     || (p_name #>> '{}')
   where pg_catalog.jsonb_typeof(p_name) = 'string'
 $$;
-
-comment on function tock.tenant_scoped_name is
-  'The stored name of a concurrency key or unique key of a tenant, distinct from those of all other tenants.';

@@ -4,6 +4,7 @@
 -- limit of the queue, cancelled runs, or children that wait. An enqueue of up to 5,000 plain tasks calls
 -- none, unless the queue has a default that they need.
 
+-- Checks the feature options of tasks; TK422 names the field.
 create or replace function tock.before_append(p_queue text, p_tasks jsonb, p_policy tock.queues)
 returns void language plpgsql volatile as $$
 begin
@@ -12,15 +13,13 @@ begin
   perform tock.check_pipelines(p_queue, p_tasks);
 end $$;
 
-comment on function tock.before_append is 'Checks the feature options of tasks; TK422 names the field.';
-
+-- Appends tasks of which some have a unique key; calls append_any() for the new ones.
 create or replace function tock.append_with_keys(p_queue text, p_tasks jsonb, p_policy tock.queues)
 returns bigint[] language sql volatile
-as $$ select tock.append_keyed(p_queue, p_tasks, p_policy) $$;
+as $$ select tock.append_unique(p_queue, p_tasks, p_policy) $$;
 
-comment on function tock.append_with_keys is
-  'Appends tasks of which some have a unique key; calls append_any() for the new ones.';
-
+-- Called with the positions of tasks that have depends_on, and the ids of those that have the option parent
+-- (p_parts), with these parents.
 create or replace function tock.after_append(p_waiting bigint[], p_parents bigint[], p_parts bigint[])
 returns void language plpgsql volatile as $$
 begin
@@ -30,23 +29,20 @@ begin
   end if;
 end $$;
 
-comment on function tock.after_append is
-  'Called with the positions of tasks that have depends_on, and the ids of those that have the option parent '
-  '(p_parts), with these parents.';
-
-create or replace function tock.before_complete(p_lease uuid, p_results jsonb)
-returns void language plpgsql volatile as $$
+-- Checks the feature fields of results; TK422 names the field. True if only one call at a time may end runs
+-- with these results: otherwise two could spawn the tasks of one run.
+create or replace function tock.before_complete(p_results jsonb)
+returns boolean language plpgsql volatile as $$
 begin
-  if pg_catalog.jsonb_path_exists(p_results, '$[*].spawn') then
-    perform tock.check_spawns(p_results);
-    -- with only the shared lock of lock_lease_runs(), another call could end a run at the same time, and both
-    -- would spawn its tasks
-    perform tock.lock_lease(p_lease);
+  if not pg_catalog.jsonb_path_exists(p_results, '$[*].spawn') then
+    return false;
   end if;
+  perform tock.check_spawns(p_results);
+  return true;
 end $$;
 
-comment on function tock.before_complete is 'Checks the feature fields of results; TK422 names the field.';
-
+-- How the task of a completed run continues: in the next stage, or in its own queue once the tasks that it
+-- spawns have ended. Null if it ends.
 create or replace function tock.on_completing(p_run tock.leased_run, p_item jsonb, p_options jsonb)
 returns tock.continuation language plpgsql volatile as $$
 begin
@@ -60,10 +56,8 @@ begin
   return null;
 end $$;
 
-comment on function tock.on_completing is
-  'How the task of a completed run continues: in the next stage, or in its own queue once the tasks that it '
-  'spawns have ended. Null if it ends.';
-
+-- True if an equal call completed the run before: its task continued in the same queue and spawned the same
+-- tasks.
 create or replace function tock.was_completed_so(
   p_run tock.leased_run, p_item jsonb, p_next tock.continuation, p_pipeline boolean)
 returns boolean language sql stable as $$
@@ -71,28 +65,20 @@ returns boolean language sql stable as $$
     and tock.was_spawned_before(p_run, nullif(p_item -> 'spawn', 'null'))
 $$;
 
-comment on function tock.was_completed_so is
-  'True if an equal call completed the run before: its task continued in the same queue and spawned the '
-  'same tasks.';
-
+-- Called with the runs of this completion that spawn tasks.
 create or replace function tock.after_complete(p_segment integer, p_runs tock.leased_run[], p_results jsonb)
 returns void language sql volatile as $$ select tock.spawn_all(p_segment, p_runs, p_results) $$;
 
-comment on function tock.after_complete is 'Called with the runs of this completion that spawn tasks.';
-
+-- Checks that tasks which continue in another queue with an unchanged payload fit there; TK422 names the
+-- field.
 create or replace function tock.before_next_attempts(p_again tock.next_attempt[], p_fields text[])
 returns void language sql stable as $$ select tock.check_stages_take(p_again, p_fields) $$;
 
-comment on function tock.before_next_attempts is
-  'Checks that tasks which continue in another queue with an unchanged payload fit there; TK422 names the '
-  'field.';
-
+-- Called when runs or waiting tasks have ended, or continue as other runs.
 create or replace function tock.on_runs_moved(p_ids bigint[])
 returns void language sql volatile as $$ select tock.notify_dependents(p_ids) $$;
 
-comment on function tock.on_runs_moved is
-  'Called when runs or waiting tasks have ended, or continue as other runs.';
-
+-- Called when results of runs have been written.
 create or replace function tock.on_runs_ended(p_segment integer, p_ended tock.ending[])
 returns void language plpgsql volatile as $$
 begin
@@ -103,48 +89,37 @@ begin
   end if;
 end $$;
 
-comment on function tock.on_runs_ended is 'Called when results of runs have been written.';
-
+-- Called when runs of a lease with options have ended and the ended part of the lease is closed.
 create or replace function tock.after_runs_ended(p_segment integer, p_ended tock.ending[])
 returns void language sql volatile as $$ select tock.release_keys_of_runs(p_segment, p_ended) $$;
 
-comment on function tock.after_runs_ended is
-  'Called when runs of a lease with options have ended and the ended part of the lease is closed.';
-
+-- Called when whole leases with options have ended. With p_wait false it only tries locks.
 create or replace function tock.on_leases_ended(p_leases uuid[], p_segment integer, p_wait boolean)
 returns void language sql volatile
 as $$ select tock.release_keys_of_leases(p_leases, p_segment, p_wait) $$;
 
-comment on function tock.on_leases_ended is
-  'Called when whole leases with options have ended. With p_wait false it only tries locks.';
-
+-- Called when a whole lease has ended that may hold runs for which other tasks wait.
 create or replace function tock.on_parents_lease_ended(p_lease uuid, p_segment integer)
 returns void language sql volatile
 as $$ select tock.notify_dependents_of_lease(p_lease, p_segment) $$;
 
-comment on function tock.on_parents_lease_ended is
-  'Called when a whole lease has ended that may hold runs for which other tasks wait.';
-
+-- How many runs of a queue with a limit may start. Called for such queues only.
 create or replace function tock.before_claim(p_queue text, p_policy tock.queues, p_wait boolean)
 returns tock.limiter_state language sql volatile
 as $$ select tock.acquire_from_limiter(p_queue, p_policy, p_wait) $$;
 
-comment on function tock.before_claim is
-  'How many runs of a queue with a limit may start. Called for such queues only.';
-
+-- Called when runs of a queue with a limit have been leased.
 create or replace function tock.after_claim(
   p_queue text, p_policy tock.queues, p_asked tock.limiter_state, p_token uuid, p_started integer)
 returns void language sql volatile
 as $$ select tock.record_limiter_state(p_queue, p_policy, p_asked, p_token, p_started) $$;
 
-comment on function tock.after_claim is 'Called when runs of a queue with a limit have been leased.';
-
+-- Does overdue maintenance before a claim reads its streams; true if there was anything to do.
 create or replace function tock.piggyback_maintenance()
 returns boolean language sql volatile as $$ select tock.run_late_maintenance() $$;
 
-comment on function tock.piggyback_maintenance is
-  'Does overdue maintenance before a claim reads its streams; true if there was anything to do.';
-
+-- Called when a claim has skipped cancelled or expired runs of a stream; p_concurrency_keys are the keys of
+-- these runs.
 create or replace function tock.on_runs_skipped(
   p_stream integer, p_after bigint, p_upto bigint, p_concurrency_keys text[])
 returns void language plpgsql volatile as $$
@@ -157,10 +132,7 @@ begin
   end if;
 end $$;
 
-comment on function tock.on_runs_skipped is
-  'Called when a claim has skipped cancelled or expired runs of a stream; p_concurrency_keys are the keys of '
-  'these runs.';
-
+-- Makes due the work that features have postponed until now.
 create or replace function tock.before_promotion(p_sweep boolean)
 returns void language plpgsql volatile as $$
 begin
@@ -170,15 +142,12 @@ begin
   end if;
 end $$;
 
-comment on function tock.before_promotion is 'Makes due the work that features have postponed until now.';
-
+-- Due tasks that must stay on the wait list of their concurrency key until a later promotion.
 create or replace function tock.held_back(p_positions bigint[], p_from timestamptz)
 returns bigint[] language sql volatile
 as $$ select tock.waiting_behind_others(p_positions, p_from) $$;
 
-comment on function tock.held_back is
-  'Due tasks that must stay on the wait list of their concurrency key until a later promotion.';
-
+-- Called with due tasks that must check whether their parents have ended; returns how many became ready.
 create or replace function tock.on_dependents_due(p_positions bigint[])
 returns integer language plpgsql volatile as $$
 declare
@@ -188,40 +157,28 @@ begin
   return tock.check_parents(v_children, true);
 end $$;
 
-comment on function tock.on_dependents_due is
-  'Called with due tasks that must check whether their parents have ended; returns how many became ready.';
-
+-- Called with due tasks that have a concurrency key; makes ready those that the key admits.
 create or replace function tock.on_concurrency_keys_due(p_positions bigint[])
 returns void language sql volatile as $$ select tock.join_wait_lists(p_positions) $$;
 
-comment on function tock.on_concurrency_keys_due is
-  'Called with due tasks that have a concurrency key; makes ready those that the key admits.';
-
+-- Called when waiting tasks have become runs; p_queues and p_concurrency_keys are those of cancelled ones.
 create or replace function tock.on_made_ready(
   p_positions bigint[], p_cancelled boolean, p_queues text[], p_concurrency_keys text[])
 returns void language plpgsql volatile as $$
 begin
-  if p_concurrency_keys is not null then
-    perform tock.admit_at_keys(p_queues, p_concurrency_keys);
-  end if;
+  perform tock.admit_at_keys(p_queues, p_concurrency_keys);
   perform tock.notify_dependents_of_promoted(p_positions, p_cancelled);
 end $$;
 
-comment on function tock.on_made_ready is
-  'Called when waiting tasks have become runs; p_queues and p_concurrency_keys are those of cancelled '
-  'ones.';
-
+-- Makes ready the tasks that a feature missed; returns how many.
 create or replace function tock.after_sweep()
 returns integer language sql volatile as $$ select tock.sweep_wait_lists() $$;
 
-comment on function tock.after_sweep is 'Makes ready the tasks that a feature missed; returns how many.';
-
+-- Called when change() has set run_at of waiting or ready tasks.
 create or replace function tock.on_tasks_rescheduled(p_ids bigint[])
 returns void language sql volatile as $$ select tock.release_admissions(p_ids) $$;
 
-comment on function tock.on_tasks_rescheduled is
-  'Called when change() has set run_at of waiting or ready tasks.';
-
+-- True if the metrics have counted all runs of a segment; collects them if they have not.
 create or replace function tock.before_segment_drop(p_segment tock.segments)
 returns boolean language plpgsql volatile as $$
 begin
@@ -232,10 +189,6 @@ begin
   return (select e.counted from tock.segments e where e.number = p_segment.number);
 end $$;
 
-comment on function tock.before_segment_drop is
-  'True if the metrics have counted all runs of a segment; collects them if they have not.';
-
+-- Called when the tables of a segment have been dropped.
 create or replace function tock.on_segment_dropped(p_segment integer)
 returns void language sql volatile as $$ select tock.record_archive_dropped(p_segment) $$;
-
-comment on function tock.on_segment_dropped is 'Called when the tables of a segment have been dropped.';

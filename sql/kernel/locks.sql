@@ -1,13 +1,14 @@
+-- First key of the advisory locks that have two keys: the oid of the schema. Second keys: the number of a
+-- stream (its claim lock), -1 - number (used beside a foreign lock), 2^30 + slot, named_key(). A request id
+-- and a name in a pool have one key of 64 bits.
 create or replace function tock.lock_space()
 returns integer language sql stable as $$
   select 'tock'::regnamespace::oid::integer
 $$;
 
-comment on function tock.lock_space is
-  'First key of the advisory locks that have two keys: the oid of the schema. Second keys: the number of a '
-  'stream (its claim lock), -1 - number (used beside a foreign lock), 2^30 + slot, named_key(). A request id '
-  'and a name in a pool have one key of 64 bits.';
-
+-- The second key of a named lock. p_kind is maintenance_job, queue or concurrency_key (their creation), limit
+-- (of a queue), or rate (of an API key). Each kind has its own range, so no queue name blocks a maintenance
+-- job.
 create or replace function tock.named_key(p_kind text, p_name text)
 returns integer language sql immutable as $$
   select 1342177280 + (pg_catalog.hashtext(p_name) & 134217727)
@@ -16,14 +17,10 @@ returns integer language sql immutable as $$
       when 'rate' then 536870912 else 0 end
 $$;
 
-comment on function tock.named_key is
-  'The second key of a named lock. p_kind is maintenance_job, queue or concurrency_key (their creation), '
-  'limit (of a queue), or rate (of an API key). Each kind has its own range, so no queue name blocks a '
-  'maintenance job.';
-
--- A session outside a transaction cannot be claiming. If it holds the lock of a stream, another program took
--- that lock, or a pooler leaked it. Claims then take a second key instead. When the first key becomes free,
--- two claims can hold one key each; the primary key of leases then rejects one of them.
+-- Tries the claim lock of a stream, or its second key where a session outside of any transaction holds the
+-- first. A session outside a transaction cannot be claiming. If it holds the lock of a stream, another
+-- program took that lock, or a pooler leaked it. Claims then take a second key instead. When the first key
+-- becomes free, two claims can hold one key each; the primary key of leases then rejects one of them.
 create or replace function tock.take_stream(p_stream integer)
 returns boolean language plpgsql volatile as $$
 begin
@@ -47,10 +44,7 @@ begin
   return pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), -1 - p_stream);
 end $$;
 
-comment on function tock.take_stream is
-  'Tries the claim lock of a stream, or its second key where a session outside of any transaction holds the '
-  'first.';
-
+-- Takes the claim lock of a stream, a slot or a maintenance job; waits up to 50 ms, then returns false.
 create or replace function tock.wait_for_lock(p_key integer)
 returns boolean language plpgsql volatile as $$
 declare
@@ -64,12 +58,10 @@ exception
   when lock_not_available then return false;
 end $$;
 
-comment on function tock.wait_for_lock is
-  'Takes the claim lock of a stream, a slot or a maintenance job; waits up to 50 ms, then returns false.';
-
--- Changes lock streams in ascending order, and a claim that has leased a run never waits. So they cannot
--- deadlock. While a change holds the first key of a stream, no claim takes the second. A claim may hold the
--- second already; the while loop below waits for it.
+-- Takes the claim locks of up to 1,000 streams until the transaction ends; waits up to 2 s in all, then
+-- raises TK503. Changes lock streams in ascending order, and a claim that has leased a run never waits. So
+-- they cannot deadlock. While a change holds the first key of a stream, no claim takes the second. A claim
+-- may hold the second already; the while loop below waits for it.
 create or replace function tock.hold_streams(p_streams integer[])
 returns void language plpgsql volatile as $$
 declare
@@ -108,14 +100,11 @@ begin
   end if;
 end $$;
 
-comment on function tock.hold_streams is
-  'Takes the claim locks of up to 1,000 streams until the transaction ends; waits up to 2 s in all, then '
-  'raises TK503.';
-
--- A transaction may leave a row unchanged that it has locked, and the sweep has skipped that row. A
--- transaction that writes a row may make it due as early as its own start. (The age of other roles'
--- transactions is hidden from an owner without pg_read_all_stats, and that of prepared ones always: they
--- count as old.)
+-- The virtual transaction ids of other transactions that have locked rows of a table, or have written to it
+-- and are older than p_age. A transaction may leave a row unchanged that it has locked, and the sweep has
+-- skipped that row. A transaction that writes a row may make it due as early as its own start. (The age of
+-- other roles' transactions is hidden from an owner without pg_read_all_stats, and that of prepared ones
+-- always: they count as old.)
 create or replace function tock.writers_of(p_table regclass, p_age interval default '0 s')
 returns text[] language sql volatile as $$
   select array(
@@ -128,7 +117,3 @@ returns text[] language sql volatile as $$
         and coalesce(a.xact_start <= pg_catalog.clock_timestamp() - p_age, true)))
       and l.pid is distinct from pg_catalog.pg_backend_pid())
 $$;
-
-comment on function tock.writers_of is
-  'The virtual transaction ids of other transactions that have locked rows of a table, or have written to '
-  'it and are older than p_age.';

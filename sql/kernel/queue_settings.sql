@@ -1,4 +1,4 @@
--- Null switches a nullable setting off.
+-- The settings of a queue with their kind and range. Null switches a nullable setting off.
 create or replace function tock.queue_settings()
 returns table (name text, kind text, low integer, high integer, words text[], nullable boolean)
 language sql immutable as $$
@@ -26,8 +26,7 @@ language sql immutable as $$
     ('push', 'push', null, null, null, true), ('dead_webhook', 'push', null, null, null, true)
 $$;
 
-comment on function tock.queue_settings is 'The settings of a queue with their kind and range.';
-
+-- The settings of a queue in the form in which they are stored; TK422 names an invalid one.
 create or replace function tock.check_policy(p_policy jsonb)
 returns jsonb language plpgsql immutable as $$
 declare
@@ -72,6 +71,3 @@ begin
   end loop;
   return v_clean;
 end $$;
-
-comment on function tock.check_policy is
-  'The settings of a queue in the form in which they are stored; TK422 names an invalid one.';

@@ -1,4 +1,5 @@
--- plpgsql keeps the plan for the session. PostgreSQL would plan an SQL function again at each call.
+-- The policy of a queue: its own row, or the default row '*'. plpgsql keeps the plan for the session.
+-- PostgreSQL would plan an SQL function again at each call.
 create or replace function tock.policy(p_queue text)
 returns tock.queues language plpgsql stable as $$
 declare
@@ -11,8 +12,7 @@ begin
   return v_policy;
 end $$;
 
-comment on function tock.policy is 'The policy of a queue: its own row, or the default row ''*''.';
-
+-- Raises TK422 for an invalid queue name.
 create or replace function tock.check_queue_name(p_queue text)
 returns void language plpgsql immutable as $$
 begin
@@ -23,10 +23,8 @@ begin
   end if;
 end $$;
 
-comment on function tock.check_queue_name is 'Raises TK422 for an invalid queue name.';
-
--- This function never waits. While another open transaction makes the same queue, the call uses the policy of
--- *.
+-- Makes a queue at its first use, with the default policy. This function never waits. While another open
+-- transaction makes the same queue, the call uses the policy of *.
 create or replace function tock.make_queue(p_queue text)
 returns void language plpgsql volatile as $$
 begin
@@ -46,8 +44,8 @@ exception
   when serialization_failure then null;  -- another session made it after this snapshot was taken
 end $$;
 
-comment on function tock.make_queue is 'Makes a queue at its first use, with the default policy.';
-
+-- The lane of a tenant: one of the lanes of the queue, chosen by hash. It is 64 higher for each such lane
+-- that another tenant fills, and 512 higher for a tenant with 1,000 or more tasks in one call.
 create or replace function tock.lane_of(p_policy tock.queues, p_tenant text, p_bulk text[])
 returns smallint language plpgsql immutable as $$
 declare
@@ -62,19 +60,14 @@ begin
   return v_lane;
 end $$;
 
-comment on function tock.lane_of is
-  'The lane of a tenant: one of the lanes of the queue, chosen by hash. It is 64 higher for each such lane '
-  'that another tenant fills, and 512 higher for a tenant with 1,000 or more tasks in one call.';
-
+-- True if claims from a queue return nothing: it is paused, or waits to be resumed after a restore.
 create or replace function tock.is_paused(p_policy tock.queues)
 returns boolean language sql volatile as $$
   select p_policy.paused or (p_policy.pause_after_restore
     and p_policy.home is distinct from (select i.last_value from tock.system_identity i))
 $$;
 
-comment on function tock.is_paused is
-  'True if claims from a queue return nothing: it is paused, or waits to be resumed after a restore.';
-
+-- The lane of a tenant's task in a queue; tasks with options have lanes from 1,024 on.
 create or replace function tock.lane_in(p_queue text, p_tenant text, p_options jsonb)
 returns smallint language plpgsql stable as $$
 begin
@@ -82,10 +75,8 @@ begin
     + case when p_options is null then 0 else 1024 end;
 end $$;
 
-comment on function tock.lane_in is
-  'The lane of a tenant''s task in a queue; tasks with options have lanes from 1,024 on.';
-
--- Tock signs the requests of this queue as its own, so callers cannot enqueue into it.
+-- Raises TK422 for the queue whose requests Tock signs as its own. Tock signs the requests of this queue as
+-- its own, so callers cannot enqueue into it.
 create or replace function tock.check_not_webhooks(p_queue text, p_field text)
 returns void language plpgsql immutable as $$
 begin
@@ -94,6 +85,3 @@ begin
       'use another queue with its own push URL');
   end if;
 end $$;
-
-comment on function tock.check_not_webhooks is
-  'Raises TK422 for the queue whose requests Tock signs as its own.';

@@ -1,5 +1,6 @@
--- Two calls with one request id run one after the other: the second waits here and then returns the answer of
--- the first.
+-- The stored answer to a call with this request id; all null for a new id. TK422 if the arguments differ from
+-- the first call. Two calls with one request id run one after the other: the second waits here and then
+-- returns the answer of the first.
 create or replace function tock.request_seen(p_verb text, p_queue text, p_request_id text, p_digest bigint)
 returns tock.requests language plpgsql volatile as $$
 declare
@@ -19,14 +20,10 @@ begin
   return v_seen;
 end $$;
 
-comment on function tock.request_seen is
-  'The stored answer to a call with this request id; all null for a new id. TK422 if the arguments differ '
-  'from the first call.';
-
--- Returns p_own_transaction, except where it is certainly wrong: a function makes the call, the transaction
--- has already written, or it is not read committed. PostgreSQL cannot say what the transaction will write
--- later. A claim with p_own_transaction commits asynchronously, and so would those writes. So the default is
--- false.
+-- True if the calling verb is its whole transaction; p_context is the verb's PG_CONTEXT. Returns
+-- p_own_transaction, except where it is certainly wrong: a function makes the call, the transaction has
+-- already written, or it is not read committed. PostgreSQL cannot say what the transaction will write later.
+-- A claim with p_own_transaction commits asynchronously, and so would those writes. So the default is false.
 create or replace function tock.is_own_transaction(p_own_transaction boolean, p_context text)
 returns boolean language sql volatile as $$
   select p_own_transaction
@@ -35,11 +32,9 @@ returns boolean language sql volatile as $$
     and pg_catalog.current_setting('transaction_isolation') = 'read committed'
 $$;
 
-comment on function tock.is_own_transaction is
-  'True if the calling verb is its whole transaction; p_context is the verb''s PG_CONTEXT.';
-
--- PostgreSQL raises query_canceled both for a statement_timeout and for a cancelled call. This function tells
--- them apart by the time that the statement has used.
+-- True if the calling statement has used at least 90 % of statement_timeout. PostgreSQL raises query_canceled
+-- both for a statement_timeout and for a cancelled call. This function tells them apart by the time that the
+-- statement has used.
 create or replace function tock.is_out_of_time()
 returns boolean language sql volatile as $$
   select t.most > interval '0' and pg_catalog.clock_timestamp() - pg_catalog.statement_timestamp()
@@ -47,14 +42,9 @@ returns boolean language sql volatile as $$
   from (select pg_catalog.current_setting('statement_timeout')::interval as most) t
 $$;
 
-comment on function tock.is_out_of_time is
-  'True if the calling statement has used at least 90 % of statement_timeout.';
-
+-- True if this transaction has fired schedules. It must then commit synchronously: if a crash lost the fire,
+-- the schedule would fire again, with another task.
 create or replace function tock.has_fired()
 returns boolean language sql volatile as $$
   select coalesce(pg_catalog.current_setting('tock.schedule_history', true) = 'on', false)
 $$;
-
-comment on function tock.has_fired is
-  'True if this transaction has fired schedules. It must then commit synchronously: if a crash lost the '
-  'fire, the schedule would fire again, with another task.';

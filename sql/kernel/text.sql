@@ -1,14 +1,13 @@
+-- An instant as text for people.
 create or replace function tock.utc(p_at timestamptz)
 returns text language sql immutable as $$
   select pg_catalog.to_char(p_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')
 $$;
 
-comment on function tock.utc is 'An instant as text for people.';
-
+-- How long ago, in words.
 create or replace function tock.ago(p_at timestamptz)
 returns text language sql volatile strict as $$
   select case
-    when p_at is null then null
     when s.n < 120 then s.n || ' s'
     when s.n < 7200 then s.n / 60 || ' min'
     when s.n < 172800 then s.n / 3600 || ' h'
@@ -16,34 +15,26 @@ returns text language sql volatile strict as $$
   from (select greatest(0, extract(epoch from pg_catalog.clock_timestamp() - p_at))::bigint as n) s
 $$;
 
-comment on function tock.ago is 'How long ago, in words.';
-
+-- A number of tasks with the matching verb.
 create or replace function tock.some_tasks(p_count bigint, p_one text, p_more text)
 returns text language sql immutable
 as $$ select case when p_count = 1 then '1 task ' || p_one else p_count || ' tasks ' || p_more end $$;
 
-comment on function tock.some_tasks is 'A number of tasks with the matching verb.';
-
+-- A number with the matching noun: 1 task, 2 tasks.
 create or replace function tock.some(p_count bigint, p_one text, p_more text default null)
 returns text language sql immutable
 as $$ select p_count || ' ' || case when p_count = 1 then p_one else coalesce(p_more, p_one || 's') end $$;
 
-comment on function tock.some is 'A number with the matching noun: 1 task, 2 tasks.';
-
+-- The first 200 characters of a payload of up to 16 KiB, for lists; null for a larger one.
 create or replace function tock.preview(p_payload json, p_bytes integer)
 returns text language sql immutable as $$
   select case when p_bytes <= 16384 then pg_catalog.left(p_payload::text, 200) end
 $$;
 
-comment on function tock.preview is
-  'The first 200 characters of a payload of up to 16 KiB, for lists; null for a larger one.';
-
+-- The message of an error, or the whole error if it has none; at most 200 characters.
 create or replace function tock.error_text(p_error jsonb)
 returns text language sql immutable as $$
   select pg_catalog.left(coalesce(
     case when pg_catalog.jsonb_typeof(p_error) = 'object' then p_error ->> 'message' end, p_error #>> '{}'),
     200)
 $$;
-
-comment on function tock.error_text is
-  'The message of an error, or the whole error if it has none; at most 200 characters.';

@@ -217,8 +217,3 @@ create table tock.metrics_progress (
 );
 
 insert into tock.metrics_progress (from_position) values (-1);
-
--- The depths of a queue at a moment.
-create type tock.depth as (
-  queue text, ready bigint, running bigint, waiting bigint, dead bigint, leases bigint,
-  oldest_ready_at timestamptz);

@@ -1,7 +1,10 @@
--- A claim calls this function. It fires schedules and promotes due tasks; the sweeps belong to pg_cron and
--- run here only if they are late. It must not make the claim fail or block it for long. So errors become
--- warnings: they also occur in the maintenance jobs, which record them. If the claim itself is cancelled, the
--- error is raised, since no worker waits for the claim any more.
+-- The maintenance that a claim does before it reads: fires due schedules, promotes due tasks, and runs late
+-- maintenance jobs: the sweep of tock.waiting after 5 s, reaping and segments after 15 times their interval,
+-- the sweep of schedules after 75 s. Returns whether there was anything to do. A claim calls this function.
+-- It fires schedules and promotes due tasks; the sweeps belong to pg_cron and run here only if they are late.
+-- It must not make the claim fail or block it for long. So errors become warnings: they also occur in the
+-- maintenance jobs, which record them. If the claim itself is cancelled, the error is raised, since no worker
+-- waits for the claim any more.
 create or replace function tock.run_late_maintenance()
 returns boolean language plpgsql volatile as $$
 declare
@@ -65,8 +68,3 @@ begin
   end if;
   return v_due or v_fires or pg_catalog.cardinality(v_late) > 0;
 end $$;
-
-comment on function tock.run_late_maintenance is
-  'The maintenance that a claim does before it reads: fires due schedules, promotes due tasks, and runs '
-  'late maintenance jobs: the sweep of tock.waiting after 5 s, reaping and segments after 15 times their '
-  'interval, the sweep of schedules after 75 s. Returns whether there was anything to do.';

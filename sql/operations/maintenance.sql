@@ -28,23 +28,14 @@ begin
     v_writers := tock.writers_of('tock.waiting', interval '9 s');
   end if;
   loop
-    v_done := case p_job
-      when 'verify_segments' then tock.verify_segments()
-      when 'isolate_tenants' then tock.isolate_tenants()
-      when 'send_dead_task_events' then tock.send_dead_task_events()
-      when 'guard' then tock.guard()
-      when 'record_key_uses' then tock.record_key_uses()
-      when 'collect_metrics' then tock.collect_metrics()
-      when 'reap_pools' then tock.reap_pools()
-      when 'promote' then tock.promote(case p_seconds when 0 then 1000 else 10000 end, true)
-      when 'reap' then tock.reap()
-      when 'deactivate_streams' then tock.deactivate_streams()
-      when 'drop_expired_segments' then tock.drop_expired_segments()
-      when 'create_segments' then tock.create_segments()
-      when 'fire_schedules' then tock.run_fire_schedules()
-      when 'run_bulk_changes' then tock.run_bulk_changes()
-      when 'prune' then tock.prune()
-    end;
+    if p_job = 'promote' then
+      v_done := tock.promote(case p_seconds when 0 then 1000 else 10000 end, true);
+    elsif p_job = 'fire_schedules' then
+      v_done := tock.run_fire_schedules();
+    else
+      -- a job has the name of its function
+      execute pg_catalog.format('select tock.%I()', p_job) into v_done;
+    end if;
     v_amount := v_amount + v_done;
     -- With pg_cron 1.4 a job runs once a minute, so one batch would be too little. But the work is invisible
     -- until the end, and a claim must not wait for more than one batch.
@@ -86,8 +77,9 @@ comment on function tock.run_maintenance is
   'Runs one maintenance job now, in batches for up to p_seconds (0: one batch), and records the outcome in '
   'tock.maintenance_jobs. Returns the amount of work, null if it failed or is running in another session.';
 
--- statement_timeout has no effect in pg_cron's background workers, and a function can set it only for the
--- next statement. The jobs therefore supervise each other.
+-- Cancels calls of tick() and run_maintenance() by this role that have run longer than p_seconds; returns the
+-- number. statement_timeout has no effect in pg_cron's background workers, and a function can set it only for
+-- the next statement. The jobs therefore supervise each other.
 create or replace function tock.cancel_overdue(p_seconds integer default 60)
 returns integer language sql volatile as $$
   select count(pg_catalog.pg_cancel_backend(o.pid))::integer
@@ -104,18 +96,12 @@ returns integer language sql volatile as $$
       and a.query_start < pg_catalog.clock_timestamp() - p_seconds * interval '1 second') o
 $$;
 
-comment on function tock.cancel_overdue is
-  'Cancels calls of tick() and run_maintenance() by this role that have run longer than p_seconds; returns '
-  'the number.';
-
+-- True if a transaction that was writing to tock.waiting at its last sweep has ended since.
 create or replace function tock.sweep_may_be_late(p_writers text[])
 returns boolean language plpgsql volatile as $$
 begin
   return p_writers <> '{}' and not p_writers <@ tock.writers_of('tock.waiting');
 end $$;
-
-comment on function tock.sweep_may_be_late is
-  'True if a transaction that was writing to tock.waiting at its last sweep has ended since.';
 
 create or replace function tock.prune(p_limit integer default 10000)
 returns integer language plpgsql volatile security definer

@@ -27,7 +27,7 @@ begin
     return;
   end if;
   -- the run details have no index by job: the newest two thousand show the last run of each
-  return query execute $q$
+  return query
     with lately as (
       select d.jobid, d.status, d.start_time from (
         select * from cron.job_run_details order by runid desc limit 2000) d)
@@ -35,7 +35,7 @@ begin
     from cron.job j
     left join lateral (select l.status, l.start_time from lately l where l.jobid = j.jobid
       order by l.start_time desc nulls last limit 1) l on true
-    where j.jobname like 'tock:%' and j.username = current_user order by j.jobname$q$;
+    where j.jobname like 'tock:%' and j.username = current_user order by j.jobname;
 end $$;
 
 comment on function tock.cron_jobs_list is

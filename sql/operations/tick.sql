@@ -92,6 +92,7 @@ comment on function tock.tick_by is
   'The time by which an alarm ticks even if it knows of nothing due: five seconds from now if pg_cron has '
   'no intervals in seconds, otherwise null.';
 
+-- A pg_cron schedule for every p_seconds (under 60): in seconds from pg_cron 1.5 on, otherwise every minute.
 create or replace function tock.cron_interval(p_seconds integer)
 returns text language plpgsql stable as $$
 declare
@@ -102,13 +103,8 @@ begin
     else '* * * * *' end;
 end $$;
 
-comment on function tock.cron_interval is
-  'A pg_cron schedule for every p_seconds (under 60): in seconds from pg_cron 1.5 on, otherwise every '
-  'minute.';
-
+-- The version of pg_cron in this database; null without it.
 create or replace function tock.cron_version()
 returns text language sql stable as $$
   select x.extversion from pg_catalog.pg_extension x where x.extname = 'pg_cron'
 $$;
-
-comment on function tock.cron_version is 'The version of pg_cron in this database; null without it.';

@@ -1,3 +1,5 @@
+-- The runs added to a stream in the segment since the last count (up to a million), how many of them were
+-- leased, and up to which position.
 create or replace function tock.arrived_runs_{segment}(p_stream integer, p_runs_to bigint, p_leases_to bigint)
 returns table (runs bigint, leased bigint, last_position bigint) language sql stable as $$
   select (
@@ -9,7 +11,3 @@ returns table (runs bigint, leased bigint, last_position bigint) language sql st
     from tock.leases_{segment} l where l.stream = p_stream and l.after_position >= p_leases_to) l
   offset 0
 $$;
-
-comment on function tock.arrived_runs_{segment} is
-  'The runs added to a stream in the segment since the last count (up to a million), how many of them were '
-  'leased, and up to which position.';

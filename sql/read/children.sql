@@ -10,9 +10,8 @@ declare
   v_found integer := 0;
   v_count integer;
 begin
-  if p_limit is null or p_limit not between 1 and 1000 then
-    perform tock.refuse(422, 'limit must be a whole number from 1 to 1000', 'limit');
-  elsif p_after is null or p_after < 0 then
+  perform tock.check_range(p_limit, 1, 1000, 'limit');
+  if p_after is null or p_after < 0 then
     perform tock.refuse(422, 'after must be the id of a task', 'after',
       'for the next page, set after to the last id of the previous page');
   end if;

@@ -24,6 +24,7 @@ comment on function tock.claim_state is
   'when to claim again: 0 if passing, 1 if busy, at the next start that a rate allows if limited, '
   'otherwise at the next waiting task, 1 to 30. For several queues, the best state and the soonest time.';
 
+-- claim_state() of one queue.
 create or replace function tock.queue_claim_state(
   p_queue text, out state text, out retry_after_seconds integer)
 language plpgsql volatile as $$
@@ -70,5 +71,3 @@ begin
     retry_after_seconds := 1;
   end if;
 end $$;
-
-comment on function tock.queue_claim_state is 'claim_state() of one queue.';

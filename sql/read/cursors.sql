@@ -1,3 +1,4 @@
+-- The position below which a listing continues; TK422 for an invalid cursor.
 create or replace function tock.list_below(p_cursor text)
 returns bigint language plpgsql stable as $$
 declare
@@ -11,6 +12,3 @@ begin
   end if;
   return v_below;
 end $$;
-
-comment on function tock.list_below is
-  'The position below which a listing continues; TK422 for an invalid cursor.';

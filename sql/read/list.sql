@@ -1,6 +1,7 @@
--- Tasks are listed by the position of their newest run or waiting row, the newest first, over all states and
--- streams. A cursor is a position. Tasks added after the first call lie above it, so the pages come to an
--- end.
+-- Tasks that match a checked filter, the newest first: up to p_limit among about p_scan_limit rows, and the
+-- cursor of the next page, null at the end. Tasks are listed by the position of their newest run or waiting
+-- row, the newest first, over all states and streams. A cursor is a position. Tasks added after the first
+-- call lie above it, so the pages come to an end.
 create or replace function tock.list_tasks(
   p_filter jsonb, p_cursor text, p_limit integer, p_scan_limit integer default 10000, out tasks jsonb,
   out cursor text, out scanned integer)
@@ -72,7 +73,3 @@ begin
     from pg_catalog.jsonb_array_elements(tasks) with ordinality x (task, n));
   cursor := pg_catalog.lpad(pg_catalog.to_hex(nullif(v_below, 0)), 12, '0');
 end $$;
-
-comment on function tock.list_tasks is
-  'Tasks that match a checked filter, the newest first: up to p_limit among about p_scan_limit rows, and '
-  'the cursor of the next page, null at the end.';

@@ -1,3 +1,4 @@
+-- Raises TK422 for an invalid filter or limit.
 create or replace function tock.check_filter(
   p_filter jsonb, p_states text[], p_limit integer, p_most integer, p_names text[])
 returns void language plpgsql stable as $$
@@ -29,8 +30,7 @@ begin
   end if;
 end $$;
 
-comment on function tock.check_filter is 'Raises TK422 for an invalid filter or limit.';
-
+-- An instant of a filter; TK422 for an invalid one.
 create or replace function tock.filter_time(p_filter jsonb, p_name text)
 returns timestamptz language plpgsql stable as $$
 begin
@@ -39,5 +39,3 @@ exception
   when data_exception then
     perform tock.refuse(422, p_name || ' must be an instant', p_name, 'such as 2026-11-21T09:00:00Z');
 end $$;
-
-comment on function tock.filter_time is 'An instant of a filter; TK422 for an invalid one.';

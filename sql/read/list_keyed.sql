@@ -1,5 +1,6 @@
--- The holder of a unique key, and the holders and waiters of a concurrency key, are found in their own
--- tables. At most 2,000 of each are looked at.
+-- The task that had a unique key last, or the tasks of a concurrency key: first its holders, then its
+-- waiters. The holder of a unique key, and the holders and waiters of a concurrency key, are found in their
+-- own tables. At most 2,000 of each are looked at.
 create or replace function tock.list_keyed(p_filter jsonb, p_limit integer)
 returns jsonb language plpgsql volatile as $$
 declare
@@ -48,8 +49,3 @@ begin
       and coalesce(t.created_at < (p_filter ->> 'to')::timestamptz, true)
     order by u.n limit p_limit) l);
 end $$;
-
-comment on function tock.list_keyed is
-  'The task that had a unique key last, or the tasks of a concurrency key: first its holders, then its '
-  'waiters.';
-

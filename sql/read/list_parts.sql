@@ -1,5 +1,6 @@
--- Earlier pages have covered the segments above p_below. A closed segment has no unfinished tasks, and its
--- row says which queues have dead ones. The row of a verified segment also says which queues have runs.
+-- The segment in which a listing continues; null if none is left. Earlier pages have covered the segments
+-- above p_below. A closed segment has no unfinished tasks, and its row says which queues have dead ones. The
+-- row of a verified segment also says which queues have runs.
 create or replace function tock.listed_segment(p_filter jsonb, p_below bigint)
 returns tock.segments language sql volatile as $$
   select e.* from tock.segments e
@@ -10,5 +11,3 @@ returns tock.segments language sql volatile as $$
       and (e.verified_at is null or coalesce(p_filter ->> 'queue' = any (e.queues), true)))
   order by e.first_position desc limit 1
 $$;
-
-comment on function tock.listed_segment is 'The segment in which a listing continues; null if none is left.';

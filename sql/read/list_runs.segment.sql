@@ -1,9 +1,11 @@
--- Tasks of a state may be in these ranges of streams: the unclaimed part of awake streams, the open leases,
--- or whole streams. A glance at a few runs of each range shows which ranges have the newest ones; these are
--- scanned, p_scan_limit rows in all. If a range has more rows than were scanned, the page ends at its last
--- one for all ranges; otherwise the order would be wrong. The filter runs on no more rows than p_limit needs,
--- because nothing is sorted or hashed after that order. The same statement lists the waiting tasks: between
--- two statements a task could move from one list to the other and appear in neither.
+-- Tasks of the segment and waiting tasks, the newest first, with the number of rows scanned and the positions
+-- below which there may be more of either. Tasks of a state may be in these ranges of streams: the unclaimed
+-- part of awake streams, the open leases, or whole streams. A glance at a few runs of each range shows which
+-- ranges have the newest ones; these are scanned, p_scan_limit rows in all. If a range has more rows than
+-- were scanned, the page ends at its last one for all ranges; otherwise the order would be wrong. The filter
+-- runs on no more rows than p_limit needs, because nothing is sorted or hashed after that order. The same
+-- statement lists the waiting tasks: between two statements a task could move from one list to the other and
+-- appear in neither.
 create or replace function tock.list_runs_{segment}(
   p_streams integer[], p_below bigint, p_scan_limit integer, p_filter jsonb, p_limit integer, p_state text)
 returns table (tasks jsonb, scanned integer, horizon bigint, waiting_horizon bigint) language sql
@@ -95,7 +97,3 @@ stable as $$
     (select h.position from horizon h), w.horizon
   from tock.list_waiting(p_filter, p_below, p_limit, p_scan_limit) w
 $$;
-
-comment on function tock.list_runs_{segment} is
-  'Tasks of the segment and waiting tasks, the newest first, with the number of rows scanned and the '
-  'positions below which there may be more of either.';

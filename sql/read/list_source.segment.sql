@@ -1,3 +1,5 @@
+-- The newest runs of a stream, in a range and below a position, that may be in a state; dead ones come from
+-- their own index.
 create or replace function tock.list_source_{segment}(
   p_stream integer, p_after bigint, p_last bigint, p_below bigint, p_state text, p_limit bigint)
 returns table ("position" bigint) language sql stable as $$
@@ -11,7 +13,3 @@ returns table ("position" bigint) language sql stable as $$
      and e.stream = p_stream and e.position > p_after and e.position <= p_last and e.position < p_below
    order by e.stream desc, e.position desc limit p_limit)
 $$;
-
-comment on function tock.list_source_{segment} is
-  'The newest runs of a stream, in a range and below a position, that may be in a state; dead ones come '
-  'from their own index.';

@@ -1,3 +1,4 @@
+-- The waiting tasks for list_runs_N(), in the snapshot of the calling statement.
 create or replace function tock.list_waiting(
   p_filter jsonb, p_below bigint, p_limit integer, p_scan_limit integer)
 returns table (tasks jsonb, scanned integer, horizon bigint) language plpgsql stable
@@ -68,6 +69,3 @@ begin
       (select count(*)::integer from seen),
       coalesce((select case when count(*) >= p_scan_limit then min(s.position) end from seen s), 0);
 end $$;
-
-comment on function tock.list_waiting is
-  'The waiting tasks for list_runs_N(), in the snapshot of the calling statement.';

@@ -1,5 +1,6 @@
--- The oldest run has been ready since it was created, since its last due time, or since the end of the run
--- before it.
+-- The number of cancelled or replaced runs of the segment above the cursor of a stream, and since when the
+-- first run is ready. The oldest run has been ready since it was created, since its last due time, or since
+-- the end of the run before it.
 create or replace function tock.oldest_ready_{segment}(p_stream integer, p_cursor bigint)
 returns table (marked bigint, oldest timestamptz) language sql stable as $$
   select (
@@ -20,7 +21,3 @@ returns table (marked bigint, oldest timestamptz) language sql stable as $$
        order by r.stream, r.position limit 1) r)
   offset 0
 $$;
-
-comment on function tock.oldest_ready_{segment} is
-  'The number of cancelled or replaced runs of the segment above the cursor of a stream, and since when the '
-  'first run is ready.';

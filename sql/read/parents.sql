@@ -12,9 +12,8 @@ declare
   v_places integer[];  -- in depends_on
   v_ends tock.resolved_task[];
 begin
-  if p_limit is null or p_limit not between 1 and 10000 then
-    perform tock.refuse(422, 'limit must be a whole number from 1 to 10000', 'limit');
-  elsif p_after is null or p_after < 0 then
+  perform tock.check_range(p_limit, 1, 10000, 'limit');
+  if p_after is null or p_after < 0 then
     perform tock.refuse(422, 'after must be a whole number, 0 or higher', 'after',
       'for the next page, set after to the last n of the previous page');
   elsif p_state not in ('ready', 'running', 'waiting', 'done', 'dead', 'cancelled', 'expired', 'gone') then

@@ -1,6 +1,7 @@
--- Runs that the database no longer has are taken from p_archived, the runs read from the archive (empty at
--- first). "missing" names the run to read next and its files. p_scanned has the ids that were read in vain,
--- or that were waiting rows.
+-- task() with runs that were read from the archive: "missing" is the next run that it needs. Runs that the
+-- database no longer has are taken from p_archived, the runs read from the archive (empty at first).
+-- "missing" names the run to read next and its files. p_scanned has the ids that were read in vain, or that
+-- were waiting rows.
 create or replace function tock.task_with(
   p_id bigint, p_archived tock.found_run[] default null, p_scanned bigint[] default '{}')
 returns table (
@@ -44,12 +45,12 @@ begin
       v_next := coalesce(v_run.id, v_next);
     end if;
     if v_run.id is null then
-      -- `waiting` before `promotions`: a promotion may turn the waiting entry into a run in between
+      -- `waiting` before `promotions`: a promotion may turn the waiting entry into a run in between. Ids can
+      -- be guessed, so an id with a stream is no waiting task. It may be a run whose segment was dropped.
       select w.position, w.queue, w.priority, w.tenant, w.attempt, w.lost, w.created_at,
         w.due_at, w.due_after_parents, w.payload, w.max_attempts,
-        coalesce(w.task_id, tock.id_at(w.position, 0)) as task_id,
-        w.options into v_waits
-      from tock.waiting w where w.position = tock.position_of(v_next);
+        coalesce(w.task_id, tock.id_at(w.position, 0)) as task_id, w.options into v_waits
+      from tock.waiting w where w.position = tock.position_of(v_next) and tock.stream_of(v_next) = 0;
       if not found then
         if p_archived is not null and v_next <> all (p_scanned) then
           missing := tock.missing_run(v_next, coalesce(id, v_next));
@@ -58,7 +59,8 @@ begin
             return;
           end if;
         end if;
-        v_next := (select p.run_id from tock.promotions p where p.position = tock.position_of(v_next));
+        v_next := (select p.run_id from tock.promotions p where p.position = tock.position_of(v_next)
+          and (tock.stream_of(v_next) = 0 or tock.segment_of(tock.position_of(v_next)) is null));
         continue when v_next is not null;
         return;  -- unknown, or continued in a segment that was dropped
       end if;
@@ -111,9 +113,6 @@ begin
     from tock.reruns r where r.of_id = v_task_id);
   return next;
 end $$;
-
-comment on function tock.task_with is
-  'task() with runs that were read from the archive: "missing" is the next run that it needs.';
 
 create or replace function tock.task(p_id bigint)
 returns table (

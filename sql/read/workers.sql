@@ -19,11 +19,8 @@ begin
   if p_queue is not null then
     perform tock.check_queue_name(p_queue);
   end if;
-  if coalesce(p_seconds, 0) not between 1 and 86400 then
-    perform tock.refuse(422, 'seconds must be a whole number from 1 to 86400', 'seconds');
-  elsif coalesce(p_limit, 0) not between 1 and 10000 then
-    perform tock.refuse(422, 'limit must be a whole number from 1 to 10000', 'limit');
-  end if;
+  perform tock.check_range(p_seconds, 1, 86400, 'seconds');
+  perform tock.check_range(p_limit, 1, 10000, 'limit');
   return query
     select l.worker, pg_catalog.array_agg(distinct s.queue order by s.queue), min(l.claimed_at),
       max(l.claimed_at), count(*)::integer, (count(*) filter (where l.closed_at is null))::integer,

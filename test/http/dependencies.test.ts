@@ -155,7 +155,7 @@ test('a key for some queues cannot name a parent id that does not exist yet', as
   const key = await tock.makeKey(['enqueue', 'read'], ['open']);
   // The id of a task that does not exist yet. Over HTTP this would be a race between the key's check and the new id.
   const coming = '9007199254740992';
-  const judged = tock.owner.query("select tock.check_parents_key($1, $2, 'depends_on')", [
+  const judged = tock.owner.query("select tock.authorize_tasks($1, $2, 'depends_on')", [
     key,
     JSON.stringify([{ depends_on: [coming] }]),
   ]);

@@ -16,9 +16,9 @@ function rule(name: string, against: string): void {
 }
 
 rule(
-  'every routine has a comment',
-  `select proname from pg_proc where pronamespace = ${schema}
-     and obj_description(oid, 'pg_proc') is null`,
+  'every routine that a role may call has a comment in the catalog, and no other has',
+  `select proname from pg_proc p where pronamespace = ${schema}
+     and (obj_description(oid, 'pg_proc') is null) = exists (select from aclexplode(proacl) a where a.grantee <> p.proowner)`,
 );
 
 rule(

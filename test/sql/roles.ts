@@ -35,7 +35,7 @@ const maintenance_jobs = names(
 );
 
 const edge = names(
-  'authorize known_key whoami tenant_of_task queue_for_authorization http_enqueue http_enqueue_and_claim with_trace http_claim http_complete http_task http_erase_archived',
+  'authorize known_key whoami rights_of_task queue_for_authorization http_enqueue http_enqueue_and_claim with_trace http_claim http_complete http_task http_erase_archived',
 );
 
 /** Verbs of producers and of workers. */

@@ -1,3 +1,4 @@
+-- Records that a task is to be erased from the archive.
 create or replace function tock.request_erasure(p_task_id bigint, p_queue text)
 returns void language plpgsql volatile as $$
 begin
@@ -5,8 +6,7 @@ begin
     on conflict (task_id) do update set erased_at = null, tried_at = null, file = 0;
 end $$;
 
-comment on function tock.request_erasure is 'Records that a task is to be erased from the archive.';
-
+-- The files of the archive that may hold runs of a task to erase and were not read for it yet.
 create or replace function tock.files_to_erase(p_erasure tock.archive_erasures)
 returns setof tock.archived_files language sql stable as $$
   select f.* from tock.files_of_begun(tock.position_of(p_erasure.task_id)) f where f.number > p_erasure.file
@@ -14,9 +14,6 @@ returns setof tock.archived_files language sql stable as $$
   select f.* from tock.file_of_run(p_erasure.task_id) f
   where f.number > p_erasure.file and tock.stream_of(p_erasure.task_id) <> 0
 $$;
-
-comment on function tock.files_to_erase is
-  'The files of the archive that may hold runs of a task to erase and were not read for it yet.';
 
 -- Untried erasures come first, then the one tried longest ago, so that a failing erasure does not block the
 -- others.
@@ -28,9 +25,7 @@ set search_path = pg_catalog, pg_temp as $$
 declare
   v_erasure tock.archive_erasures;
 begin
-  if p_limit is null or p_limit not between 1 and 100 then
-    perform tock.refuse(422, 'p_limit must be a whole number from 1 to 100', 'p_limit');
-  end if;
+  perform tock.check_range(p_limit, 1, 100, 'p_limit');
   update tock.archive_erasures e set tried_at = pg_catalog.clock_timestamp()
   where e.task_id = (
     select n.task_id from tock.archive_erasures n

@@ -1,5 +1,6 @@
--- The answer grows row by row and stops at the row that reaches p_bytes. A query for p_limit rows at once
--- could return far more.
+-- The runs of a segment between two places, up to p_limit and about p_bytes, with their count and digest. The
+-- answer grows row by row and stops at the row that reaches p_bytes. A query for p_limit rows at once could
+-- return far more.
 create or replace function tock.archive_rows(
   p_segment integer, p_stream integer, p_position bigint, p_last_stream integer, p_last_position bigint,
   p_limit integer, p_bytes bigint)
@@ -43,9 +44,6 @@ begin
   return v_rows;
 end $$;
 
-comment on function tock.archive_rows is
-  'The runs of a segment between two places, up to p_limit and about p_bytes, with their count and digest.';
-
 -- Two concurrent calls get the same part and both write it. The call that records its file second gets TK409.
 create or replace function tock.archive_part(p_limit integer default 10000, p_bytes bigint default 4194304)
 returns table (segment integer, part integer, path text, count integer, digest text, rows text)
@@ -58,9 +56,8 @@ declare
   v_archive tock.archives;
   v_rows tock.archive_rows;
 begin
-  if p_limit is null or p_limit not between 1 and 100000 then
-    perform tock.refuse(422, 'p_limit must be a whole number from 1 to 100000', 'p_limit');
-  elsif p_bytes is null or p_bytes < 1 then
+  perform tock.check_range(p_limit, 1, 100000, 'p_limit');
+  if p_bytes is null or p_bytes < 1 then
     perform tock.refuse(422, 'p_bytes must be a positive number', 'p_bytes');
   end if;
   for v_segment in

@@ -1,23 +1,6 @@
--- An erasure takes this lock shared, and archived() takes it exclusively. So archived() waits until no
--- erasure is open, and then sees what was erased. Without the lock it could record a part with the erased
--- data. The lock lasts until the transaction ends.
-create or replace function tock.lock_archive(p_own_transaction boolean)
-returns void language plpgsql volatile as $$
-begin
-  if p_own_transaction then
-    perform pg_catalog.pg_advisory_xact_lock(tock.lock_space(),
-      tock.named_key('maintenance_job', 'erasing archived tasks'));
-  else
-    perform pg_catalog.pg_advisory_xact_lock_shared(tock.lock_space(),
-      tock.named_key('maintenance_job', 'erasing archived tasks'));
-  end if;
-end $$;
-
-comment on function tock.lock_archive is
-  'Keeps the recording of a part of the archive (p_own_transaction true: an exclusive lock) apart from '
-  'erasures (false: a shared lock).';
-
--- The statements after the lock see everything that was committed before it.
+-- An erasure takes a lock shared, and archived() takes it exclusively. So archived() waits until no erasure
+-- is open, and the statements after the lock see what was erased. Without the lock it could record a part
+-- with the erased data. The lock lasts until the transaction ends.
 create or replace function tock.archived(
   p_path text, p_bytes bigint, p_sha256 text, p_rows integer, p_digest text)
 returns boolean language plpgsql volatile security definer
@@ -33,7 +16,8 @@ begin
   if exists (select from tock.archived_files f where f.path = p_path and f.sha256 = p_sha256) then
     return true;
   end if;
-  perform tock.lock_archive(true);
+  perform pg_catalog.pg_advisory_xact_lock(tock.lock_space(),
+    tock.named_key('maintenance_job', 'erasing archived tasks'));
   select o.* into v_object from tock.archive_objects o
   where o.path = p_path and o.state = 'writing' for update;
   if not found then
@@ -81,9 +65,7 @@ create or replace function tock.archive_unwanted(p_limit integer default 20)
 returns text[] language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp as $$
 begin
-  if p_limit is null or p_limit not between 1 and 1000 then
-    perform tock.refuse(422, 'p_limit must be a whole number from 1 to 1000', 'p_limit');
-  end if;
+  perform tock.check_range(p_limit, 1, 1000, 'p_limit');
   update tock.archive_objects o set state = 'unwanted'
   where o.path = any (array(
     select w.path from tock.archive_objects w

@@ -1,13 +1,13 @@
--- A Bloom filter (B. H. Bloom, Space/time trade-offs in hash coding with allowable errors, 1970). With 16
--- bits and 4 hashes for each number, about one of 400 other numbers matches too.
+-- The bits of a number in a Bloom filter with p_bits bits. A Bloom filter (B. H. Bloom, Space/time trade-offs
+-- in hash coding with allowable errors, 1970). With 16 bits and 4 hashes for each number, about one of 400
+-- other numbers matches too.
 create or replace function tock.filter_bits(p_value bigint, p_bits bigint)
 returns setof bigint language sql immutable as $$
   select (pg_catalog.hashint8extended(p_value, n) & 9223372036854775807) % p_bits
   from pg_catalog.generate_series(1, 4) n
 $$;
 
-comment on function tock.filter_bits is 'The bits of a number in a Bloom filter with p_bits bits.';
-
+-- A Bloom filter of the numbers.
 create or replace function tock.filter_of(p_values bigint[])
 returns bytea language sql immutable as $$
   select pg_catalog.string_agg(pg_catalog.set_byte('\x00', 0, coalesce(b.bits, 0)), '' order by n)
@@ -18,8 +18,7 @@ returns bytea language sql immutable as $$
     group by 1) b on b.byte = n
 $$;
 
-comment on function tock.filter_of is 'A Bloom filter of the numbers.';
-
+-- True if a number may be in a Bloom filter.
 create or replace function tock.may_contain(p_filter bytea, p_value bigint)
 returns boolean language sql immutable as $$
   select not exists (
@@ -27,8 +26,7 @@ returns boolean language sql immutable as $$
     where pg_catalog.get_bit(p_filter, i) = 0)
 $$;
 
-comment on function tock.may_contain is 'True if a number may be in a Bloom filter.';
-
+-- The files of the archive that may hold later runs of the task that began at a position.
 create or replace function tock.files_of_begun(p_position bigint)
 returns setof tock.archived_files language sql stable as $$
   select f.* from tock.archived_files f
@@ -38,9 +36,7 @@ returns setof tock.archived_files language sql stable as $$
       and (t.filter is null or tock.may_contain(t.filter, p_position)))
 $$;
 
-comment on function tock.files_of_begun is
-  'The files of the archive that may hold later runs of the task that began at a position.';
-
+-- The file of the archive whose range covers a run.
 create or replace function tock.file_of_run(p_id bigint)
 returns setof tock.archived_files language sql stable as $$
   select l.* from (
@@ -51,11 +47,11 @@ returns setof tock.archived_files language sql stable as $$
   where (l.last_stream, l.last_position) >= (tock.stream_of(p_id), tock.position_of(p_id))
 $$;
 
-comment on function tock.file_of_run is 'The file of the archive whose range covers a run.';
-
--- The id of a waiting task means the run that it became, which is in a file with later runs of the task. Only
--- whole segments are listed: the files of others may be incomplete. A segment that is verified but not yet
--- dropped is listed too, because its drop begins with the promotions that lead to its runs.
+-- The files of the archive that may hold a run of a task, or the run that its waiting row became; at most
+-- 101, one more than a look-up reads. The id of a waiting task means the run that it became, which is in a
+-- file with later runs of the task. Only whole segments are listed: the files of others may be incomplete. A
+-- segment that is verified but not yet dropped is listed too, because its drop begins with the promotions
+-- that lead to its runs.
 create or replace function tock.files_of(p_id bigint, p_task_id bigint)
 returns setof tock.archived_files language plpgsql stable as $$
 begin
@@ -70,10 +66,7 @@ begin
   end if;
 end $$;
 
-comment on function tock.files_of is
-  'The files of the archive that may hold a run of a task, or the run that its waiting row became; at most '
-  '101, one more than a look-up reads.';
-
+-- The number of the present or former segment of a position; 0 if it is unknown.
 create or replace function tock.archive_segment_of(p_position bigint)
 returns integer language plpgsql stable as $$
 begin
@@ -83,6 +76,3 @@ begin
       where a.first_position <= p_position order by a.first_position desc limit 1) n
     where p_position < n.end_position), 0);
 end $$;
-
-comment on function tock.archive_segment_of is
-  'The number of the present or former segment of a position; 0 if it is unknown.';

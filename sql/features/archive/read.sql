@@ -1,4 +1,6 @@
--- The archive has no waiting tasks, so the id of a waiting task means the next run of its task.
+-- A run among those read from the archive, by its own id or the id of the waiting row that became it; null if
+-- it is not among them. The archive has no waiting tasks, so the id of a waiting task means the next run of
+-- its task.
 create or replace function tock.archived_run(p_archived tock.found_run[], p_id bigint, p_task_id bigint)
 returns tock.found_run language plpgsql stable as $$
 declare
@@ -18,17 +20,14 @@ begin
   return v_run;
 end $$;
 
-comment on function tock.archived_run is
-  'A run among those read from the archive, by its own id or the id of the waiting row that became it; null '
-  'if it is not among them.';
-
+-- The options of a run without what an erasure removes.
 create or replace function tock.without_secrets(p_options jsonb)
 returns jsonb language sql immutable as $$
   select p_options - '{unique_key,concurrency_key,names,headers,push_url}'::text[]
 $$;
 
-comment on function tock.without_secrets is 'The options of a run without what an erasure removes.';
-
+-- The run to read from the archive next, and the archived files that may hold it, oldest first; null if there
+-- are none.
 create or replace function tock.missing_run(p_id bigint, p_task_id bigint)
 returns jsonb language sql stable as $$
   select pg_catalog.jsonb_build_object('id', p_id::text, 'task_id', p_task_id::text,
@@ -39,18 +38,14 @@ returns jsonb language sql stable as $$
   having count(*) > 0
 $$;
 
-comment on function tock.missing_run is
-  'The run to read from the archive next, and the archived files that may hold it, oldest first; null if '
-  'there are none.';
-
+-- The inverse of micros().
 create or replace function tock.from_micros(p_micros bigint)
 returns timestamptz language sql immutable as $$
   select '1970-01-01 00:00:00+00'::timestamptz + p_micros * interval '1 microsecond'
 $$;
 
-comment on function tock.from_micros is 'The inverse of micros().';
-
--- The rows are as the Worker reads them: texts, with the names of functions/archive/columns.ts.
+-- Rows of the archive as runs. The rows are as the Worker reads them: texts, with the names of
+-- functions/archive/columns.ts.
 create or replace function tock.archived_runs(p_rows jsonb)
 returns tock.found_run[] language sql stable as $$
   select coalesce(array(
@@ -65,5 +60,3 @@ returns tock.found_run[] language sql stable as $$
       leased_until bigint, ended_at bigint, worker text, payload text, result text, error text, options text,
       progress real, note text, cancel_requested boolean)), '{}')
 $$;
-
-comment on function tock.archived_runs is 'Rows of the archive as runs.';

@@ -1,4 +1,5 @@
--- A run becomes an array of texts in this order, which functions/archive/columns.ts repeats. JSON is
+-- Runs of the segment in the form of the archive, between two places, in the order of stream and position. A
+-- run becomes an array of texts in this order, which functions/archive/columns.ts repeats. JSON is
 -- PostgreSQL's own text, times are microseconds. next_id may be the id of a waiting row: the run that this
 -- became may be gone by now.
 create or replace function tock.runs_to_archive_{segment}(
@@ -28,6 +29,3 @@ stable as $$
     order by g.reported_at desc limit 1) g on d.lease_after is not null
   order by r.stream, r.position
 $$;
-
-comment on function tock.runs_to_archive_{segment} is
-  'Runs of the segment in the form of the archive, between two places, in the order of stream and position.';

@@ -1,4 +1,5 @@
--- All parts are recorded by now: together they must hold all runs of the segment.
+-- Marks a segment as verified if its files hold all of its runs, and otherwise starts its export again. All
+-- parts are recorded by now: together they must hold all runs of the segment.
 create or replace function tock.verify_archive(p_archive tock.archives)
 returns void language plpgsql volatile
 set enable_seqscan = on as $$
@@ -19,11 +20,8 @@ begin
   end if;
 end $$;
 
-comment on function tock.verify_archive is
-  'Marks a segment as verified if its files hold all of its runs, and otherwise starts its export again.';
-
--- The files of the segment become unwanted. If the segment still exists, its export starts again; otherwise
--- its history is lost.
+-- Removes the files of a segment from the archive. The files of the segment become unwanted. If the segment
+-- still exists, its export starts again; otherwise its history is lost.
 create or replace function tock.forget_archive(p_segment integer)
 returns void language plpgsql volatile as $$
 begin
@@ -35,8 +33,8 @@ begin
   delete from tock.archives a where a.segment = p_segment;
 end $$;
 
-comment on function tock.forget_archive is 'Removes the files of a segment from the archive.';
-
+-- Records that a segment now exists only in the archive; removes the rest of one that is not completely
+-- there.
 create or replace function tock.record_archive_dropped(p_segment integer)
 returns void language plpgsql volatile as $$
 begin
@@ -46,7 +44,3 @@ begin
     perform tock.forget_archive(p_segment);
   end if;
 end $$;
-
-comment on function tock.record_archive_dropped is
-  'Records that a segment now exists only in the archive; removes the rest of one that is not completely '
-  'there.';

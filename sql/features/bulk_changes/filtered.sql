@@ -1,6 +1,8 @@
--- Without a state, the function lists waiting tasks first and ready ones after them, so that tasks that
--- become ready meanwhile are found. The first letter of the cursor says which of the two lists continues, and
--- its last digits are the newest position at the first call: a task with a later id is left out.
+-- Ids of up to p_limit tasks of a queue for a change by filter, in one state or waiting and then ready, and
+-- the cursor of the next page, null at the end. Without a state, the function lists waiting tasks first and
+-- ready ones after them, so that tasks that become ready meanwhile are found. The first letter of the cursor
+-- says which of the two lists continues, and its last digits are the newest position at the first call: a
+-- task with a later id is left out.
 create or replace function tock.list_unfinished(
   p_filter jsonb, p_cursor text, p_limit integer, out ids bigint[], out cursor text, out scanned integer)
 language plpgsql volatile as $$
@@ -36,10 +38,6 @@ begin
       || pg_catalog.lpad(pg_catalog.to_hex(v_newest), 12, '0');
   end if;
 end $$;
-
-comment on function tock.list_unfinished is
-  'Ids of up to p_limit tasks of a queue for a change by filter, in one state or waiting and then ready, '
-  'and the cursor of the next page, null at the end.';
 
 create or replace function tock.cancel_where(
   p_queue text, p_filter jsonb default '{}', p_cursor text default null, p_limit integer default 1000)

@@ -21,8 +21,13 @@ begin
   perform tock.plan_for(pg_catalog.cardinality(v_ids));
   for v_try in 1 .. 10 loop
     v_tasks := tock.resolve_each_task(v_ids);
-    v_keyed := tock.keyed(array(select f.current_id from unnest(v_tasks) f
-      where f.state in ('waiting', 'ready')));
+    v_keyed := array(
+      select s.id from tock.stored_runs(array(
+        select f.current_id from unnest(v_tasks) f
+        -- runs in other streams have no options
+        where f.state = 'waiting' or (f.state = 'ready' and (
+          select t.lane >= 1024 from tock.streams t where t.number = tock.stream_of(f.current_id))))) s
+      where s.options ?| '{concurrency_key,unique_key,pipeline}');
     v_attempts := array(
       select f from unnest(v_tasks) f
       where f.state in ('waiting', 'ready') and f.queue <> p_queue and f.current_id <> all (v_keyed));
@@ -57,38 +62,9 @@ comment on function tock.move is
   'moved. It is not moved if it is running or has ended, if it is in that queue already, or if it has a '
   'concurrency key, a unique key or a pipeline.';
 
-create or replace function tock.keyed(p_ids bigint[])
-returns bigint[] language plpgsql volatile as $$
-declare
-  v_segment integer;
-  v_part bigint[];
-  v_keyed bigint[] := array(
-    select tock.id_at(w.position, 0) from tock.waiting w
-    where w.position = any (array(select tock.position_of(i) from unnest(p_ids) i
-      where tock.stream_of(i) = 0))
-      and w.options ?| array['concurrency_key', 'unique_key', 'pipeline']);
-begin
-  for v_segment in
-    select distinct tock.segment_of(tock.position_of(i)) from unnest(p_ids) i
-    where (select s.lane >= 1024 from tock.streams s where s.number = tock.stream_of(i))
-  loop
-    execute pg_catalog.format($q$
-      select array(
-        select i.id from unnest($1) i (id)
-        cross join lateral (
-          select r.options from tock.runs_%s r
-          where r.stream = tock.stream_of(i.id) and r.position = tock.position_of(i.id) offset 0) r
-        where r.options ?| array['concurrency_key', 'unique_key', 'pipeline'])$q$, v_segment)
-      into v_part using p_ids;
-    v_keyed := v_keyed || v_part;
-  end loop;
-  return v_keyed;
-end $$;
-
-comment on function tock.keyed is
-  'The runs and waiting tasks among these that have a concurrency key, a unique key or a pipeline.';
-
--- p_id may be any run of a moved task; resolve_tasks() finds the queue of the newest one.
+-- p_id may be any run of a moved task; resolve_tasks() finds the queue of the newest one. It also does so for
+-- a run whose segment was dropped: only the position of that run is still known, and the stream in the id may
+-- be wrong.
 create or replace function tock.queue_of_task(p_id bigint)
 returns text language sql stable security definer
 set search_path = pg_catalog, pg_temp
@@ -96,6 +72,8 @@ set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
   select coalesce(
     (select (select w.queue from tock.resolve_tasks(array[m.id]) w) from tock.moves m
      where m.id in (p_id, case when exists (select from tock.moves) then tock.first_id(p_id) end) limit 1),
+    (select w.queue from tock.resolve_tasks(array[p_id]) w
+     where tock.segment_of(tock.position_of(p_id)) is null),
     (select s.queue from tock.streams s where s.number = tock.stream_of(p_id)),
     (select w.queue from tock.waiting w where w.position = tock.position_of(p_id)),
     (select s.queue from tock.promotions p join tock.streams s on s.number = tock.stream_of(p.run_id)

@@ -1,5 +1,7 @@
--- While the function holds the claim lock of the stream, no claim leases from it. purge_range() covers the
--- unclaimed runs with one lease in each segment.
+-- Purges up to p_limit unclaimed runs of a stream; returns how many it skipped, and how many of these had not
+-- been cancelled or replaced before. Null if another session is claiming from the stream. While the function
+-- holds the claim lock of the stream, no claim leases from it. purge_range() covers the unclaimed runs with
+-- one lease in each segment.
 create or replace function tock.purge_stream(
   p_stream integer, p_limit bigint, out passed bigint, out purged bigint)
 language plpgsql volatile as $$
@@ -28,37 +30,26 @@ begin
   end loop;
 end $$;
 
-comment on function tock.purge_stream is
-  'Purges up to p_limit unclaimed runs of a stream; returns how many it skipped, and how many of these had '
-  'not been cancelled or replaced before. Null if another session is claiming from the stream.';
-
--- A purged run no longer holds its concurrency key. The function checks up to p_limit keys; the sweep finds
--- the others.
-create or replace function tock.admit_in_queue(p_queue text, p_limit integer default 1000)
-returns integer language plpgsql volatile as $$
+-- Admits tasks at the concurrency keys of a queue that have waiters. A purged run no longer holds its
+-- concurrency key. The function checks up to 1,000 keys; the sweep finds the others.
+create or replace function tock.admit_in_queue(p_queue text)
+returns void language plpgsql volatile as $$
 declare
-  v_concurrency_keys text[];
+  v_concurrency_keys text[] := array(
+    with recursive standing as (
+      (select w.concurrency_key from tock.waiting w where w.lost >= 0 and w.queue = p_queue and w.ticket > 0
+       order by w.queue, w.concurrency_key limit 1)
+      union all
+      select n.concurrency_key from standing s
+      cross join lateral (
+        select w.concurrency_key from tock.waiting w
+        where w.lost >= 0 and w.queue = p_queue and w.ticket > 0 and w.concurrency_key > s.concurrency_key
+        order by w.queue, w.concurrency_key limit 1) n)
+    select t.concurrency_key from standing t limit 1000);
 begin
-  with recursive standing as (
-    (select w.concurrency_key from tock.waiting w where w.lost >= 0 and w.queue = p_queue and w.ticket > 0
-     order by w.queue, w.concurrency_key limit 1)
-    union all
-    select n.concurrency_key from standing s
-    cross join lateral (
-      select w.concurrency_key from tock.waiting w
-      where w.lost >= 0 and w.queue = p_queue and w.ticket > 0 and w.concurrency_key > s.concurrency_key
-      order by w.queue, w.concurrency_key limit 1) n)
-  select pg_catalog.array_agg(s.concurrency_key) into v_concurrency_keys
-  from (select t.concurrency_key from standing t limit p_limit) s;
-  if v_concurrency_keys is null then
-    return 0;
-  end if;
-  return tock.admit_at_keys(pg_catalog.array_fill(p_queue, array[pg_catalog.cardinality(v_concurrency_keys)]),
-    v_concurrency_keys);
+  perform tock.admit_at_keys(
+    pg_catalog.array_fill(p_queue, array[pg_catalog.cardinality(v_concurrency_keys)]), v_concurrency_keys);
 end $$;
-
-comment on function tock.admit_in_queue is
-  'Admits tasks at the concurrency keys of a queue that have waiters; returns the number admitted.';
 
 -- Tasks enqueued meanwhile need no further call: "more" counts only what was there when this call began.
 create or replace function tock.purge_queue(
@@ -79,9 +70,8 @@ begin
   perform tock.check_queue_name(p_queue);
   if p_state not in ('ready', 'waiting') then
     perform tock.refuse(422, 'state must be ready or waiting, or left out for both', 'state');
-  elsif p_limit is null or p_limit not between 1 and 10000000 then
-    perform tock.refuse(422, 'limit must be a whole number from 1 to 10000000', 'limit');
   end if;
+  perform tock.check_range(p_limit, 1, 10000000, 'limit');
   perform tock.check_read_committed('purge_queue');
   ready := 0; waiting := 0; busy := 0; more := false;
   -- waiting tasks first: they become cancelled runs, which are then skipped with the others

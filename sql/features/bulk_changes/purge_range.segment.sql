@@ -1,6 +1,7 @@
--- A closed lease covers all visible runs above the cursor. They count as cancelled, except those that
--- continue as another run, which is purged in its own place. The count and the range come from one snapshot,
--- since the verification of the segment compares them.
+-- Skips the runs above the cursor of a stream in the segment as purged; returns how many, and how many of
+-- them had not been cancelled or replaced. A closed lease covers all visible runs above the cursor. They
+-- count as cancelled, except those that continue as another run, which is purged in its own place. The count
+-- and the range come from one snapshot, since the verification of the segment compares them.
 create or replace function tock.purge_range_{segment}(
   p_stream integer, p_after bigint, p_limit bigint, p_token uuid, out passed bigint, out purged bigint)
 language plpgsql volatile
@@ -29,7 +30,3 @@ begin
     into passed, purged
   from purged p;
 end $$;
-
-comment on function tock.purge_range_{segment} is
-  'Skips the runs above the cursor of a stream in the segment as purged; returns how many, and how many of '
-  'them had not been cancelled or replaced.';

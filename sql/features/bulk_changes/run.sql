@@ -1,8 +1,10 @@
--- A page and its cursor are in one subtransaction, so a page that fails changes nothing and is tried again.
--- A call does one page: its locks last until the transaction ends, and those of two pages could meet a
--- caller's in another order. A page of a reprioritize keeps claims from its streams, so another follows a
--- second later; its 1,000 tasks lie in at most as many streams as change() takes. The row of a change is
--- locked first; the other locks are those of its verb. The audit log has the start, and no pages.
+-- Does a page of up to p_limit tasks of the running bulk change that is due first, and returns 1; 0 if none
+-- is due. A change fails after five failed pages in a row. Pages that met a lock, a full disk or a dropped
+-- segment do not count. A page and its cursor are in one subtransaction, so a page that fails changes nothing
+-- and is tried again. A call does one page: its locks last until the transaction ends, and those of two pages
+-- could meet a caller's in another order. A page of a reprioritize keeps claims from its streams, so another
+-- follows a second later; its 1,000 tasks lie in at most as many streams as change() takes. The row of a
+-- change is locked first; the other locks are those of its verb. The audit log has the start, and no pages.
 create or replace function tock.run_bulk_changes(p_limit integer default 5000)
 returns integer language plpgsql volatile as $$
 declare
@@ -47,13 +49,9 @@ exception when others then
   return 1;
 end $$;
 
-comment on function tock.run_bulk_changes is
-  'Does a page of up to p_limit tasks of the running bulk change that is due first, and returns 1; 0 if none '
-  'is due. A change fails after five failed pages in a row. Pages that met a lock, a full disk or a dropped '
-  'segment do not count.';
-
--- A cancelled call loses its page, and run_maintenance() does not know which change it was. Another session
--- may have begun the page again by then: its row is skipped.
+-- Records that a page of a bulk change failed: of this one, or with null of the one that is due first. A
+-- cancelled call loses its page, and run_maintenance() does not know which change it was. Another session may
+-- have begun the page again by then: its row is skipped.
 create or replace function tock.bulk_page_failed(p_id bigint, p_sqlstate text, p_error text)
 returns void language plpgsql volatile as $$
 declare
@@ -69,6 +67,3 @@ begin
     ended_at = case when b.failures + v_counts < 5 then null else pg_catalog.clock_timestamp() end
   where b.id = v_id and b.state = 'running';
 end $$;
-
-comment on function tock.bulk_page_failed is
-  'Records that a page of a bulk change failed: of this one, or with null of the one that is due first.';

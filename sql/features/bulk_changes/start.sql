@@ -109,9 +109,7 @@ set enable_seqscan = off set enable_bitmapscan = off set jit = off
 set plan_cache_mode = force_custom_plan as $$
 #variable_conflict use_column
 begin
-  if p_limit is null or p_limit not between 1 and 1000 then
-    perform tock.refuse(422, 'limit must be a whole number from 1 to 1000', 'limit');
-  end if;
+  perform tock.check_range(p_limit, 1, 1000, 'limit');
   return query
     select b.id, b.change, b.queue::text, b.filter, b.options, b.role, b.key::text,
       (select k.name from tock.keys k where k.prefix = b.key), b.created_at, b.state, b.matched, b.changed,

@@ -1,3 +1,6 @@
+-- Admits waiters at locked concurrency keys as far as their limits allow, first come, first served; returns
+-- the number.
+--
 -- The caller has locked the rows of the concurrency keys in an earlier statement. Other sessions that held
 -- these locks have committed, so this call sees which tasks they admitted or made wait. The wait list is read
 -- upwards from the last admitted ticket: while an old transaction is open, the list below is full of dead
@@ -179,7 +182,3 @@ begin
   end if;
   return v_admitted;
 end $$;
-
-comment on function tock.admit_waiters is
-  'Admits waiters at locked concurrency keys as far as their limits allow, first come, first served; '
-  'returns the number.';

@@ -1,6 +1,7 @@
--- A claim that has not committed yet may have the cancelled or expired run. So the answer needs a lease that
--- has skipped the run, or the lock of its stream, which only a short transaction may take (p_lock). For a
--- waiting task, the row lock shows that no promotion is making it a run at this moment.
+-- True if a cancelled or expired run or waiting task is certain never to start; false also if that cannot be
+-- decided now. A claim that has not committed yet may have the cancelled or expired run. So the answer needs
+-- a lease that has skipped the run, or the lock of its stream, which only a short transaction may take
+-- (p_lock). For a waiting task, the row lock shows that no promotion is making it a run at this moment.
 create or replace function tock.will_not_start(p_id bigint, p_lock boolean)
 returns boolean language plpgsql volatile as $$
 declare
@@ -35,12 +36,9 @@ begin
   end loop;
 end $$;
 
-comment on function tock.will_not_start is
-  'True if a cancelled or expired run or waiting task is certain never to start; false also if that cannot '
-  'be decided now.';
-
--- The state of each admitted task says whether it still holds the key. back has the holders that failed, kept
--- their admission and are due again. A task that was postponed has given up its admission.
+-- The admitted tasks that still hold a concurrency key, and the waiting rows of those whose next attempt is
+-- due. The state of each admitted task says whether it still holds the key. back has the holders that failed,
+-- kept their admission and are due again. A task that was postponed has given up its admission.
 create or replace function tock.current_holders(
   p_queue text, p_keep boolean, p_states tock.resolved_task[], p_lock boolean, out holders bigint[],
   out back bigint[])
@@ -84,7 +82,3 @@ begin
       order by i.n);
   end if;
 end $$;
-
-comment on function tock.current_holders is
-  'The admitted tasks that still hold a concurrency key, and the waiting rows of those whose next attempt '
-  'is due.';

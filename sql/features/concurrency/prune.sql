@@ -1,3 +1,4 @@
+-- True if a concurrency key has no settings, no holder and no waiter, and no task has used it for a day.
 create or replace function tock.is_idle_concurrency_key(p_concurrency_key tock.concurrency_keys)
 returns boolean language plpgsql volatile as $$
 begin
@@ -15,11 +16,9 @@ begin
       order by w.queue, w.concurrency_key, w.ticket limit 1) is null;
 end $$;
 
-comment on function tock.is_idle_concurrency_key is
-  'True if a concurrency key has no settings, no holder and no waiter, and no task has used it for a day.';
-
--- A call checks p_limit concurrency keys, from where the last call stopped. Only keys that look idle are
--- locked, and checked again under the lock.
+-- Deletes concurrency keys without settings that no task has used for a day, among p_limit of them; returns
+-- the number. A call checks p_limit concurrency keys, from where the last call stopped. Only keys that look
+-- idle are locked, and checked again under the lock.
 create or replace function tock.prune_concurrency_keys(p_limit integer)
 returns integer language plpgsql volatile
 set enable_hashjoin = off
@@ -52,7 +51,3 @@ begin
   where d.name = 'prune' and d.reached_key is distinct from v_after;
   return v_count;
 end $$;
-
-comment on function tock.prune_concurrency_keys is
-  'Deletes concurrency keys without settings that no task has used for a day, among p_limit of them; '
-  'returns the number.';

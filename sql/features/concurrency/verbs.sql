@@ -1,3 +1,4 @@
+-- Raises TK422 for an invalid concurrency key.
 create or replace function tock.check_concurrency_key(p_queue text, p_concurrency_key text)
 returns void language plpgsql volatile as $$
 begin
@@ -13,8 +14,6 @@ begin
   end if;
 end $$;
 
-comment on function tock.check_concurrency_key is 'Raises TK422 for an invalid concurrency key.';
-
 create or replace function tock.concurrency_keys(
   p_queue text, p_concurrency_key text default null, p_after text default null, p_limit integer default 100)
 returns table (
@@ -28,9 +27,7 @@ declare
   v_policy tock.queues := tock.policy(p_queue);
 begin
   perform tock.check_queue_name(p_queue);
-  if coalesce(p_limit, 0) not between 1 and 1000 then
-    perform tock.refuse(422, 'limit must be a whole number from 1 to 1000', 'limit');
-  end if;
+  perform tock.check_range(p_limit, 1, 1000, 'limit');
   return query
     select g.concurrency_key, g.paused,
       coalesce(g.concurrency_limit, case when g.concurrency_key like 'key:%' then 1
@@ -57,6 +54,7 @@ comment on function tock.concurrency_keys is
   'The concurrency keys of a queue that tasks have used or that have settings, after p_after: their '
   'settings, their holders, and the number of waiters (up to 1,000).';
 
+-- The admitted tasks that still hold a concurrency key.
 create or replace function tock.holders_of(p_queue text, p_concurrency_key text, p_retry text)
 returns bigint[] language plpgsql volatile as $$
 begin
@@ -69,8 +67,6 @@ begin
         order by t.queue desc, t.concurrency_key desc, t.number desc limit 1)) w order by w.n), false) s);
 end $$;
 
-comment on function tock.holders_of is 'The admitted tasks that still hold a concurrency key.';
-
 -- A null setting follows the queue again. Waiters are admitted as far as the new settings allow.
 create or replace function tock.put_concurrency_key(
   p_queue text, p_concurrency_key text, p_settings jsonb default '{}')
@@ -78,28 +74,24 @@ returns tock.concurrency_keys language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_bitmapscan = off set jit = off set lock_timeout = '2s' as $$
 declare
-  v_option record;
-  v_settings jsonb := '{}';
+  v_other text;
+  v_settings jsonb;
   v_row tock.concurrency_keys;
 begin
   perform tock.check_concurrency_key(p_queue, p_concurrency_key);
   if pg_catalog.jsonb_typeof(p_settings) is distinct from 'object' then
     perform tock.refuse(422, 'settings must be an object', 'settings');
   end if;
-  for v_option in select o.key, o.value from pg_catalog.jsonb_each(p_settings) o loop
-    if v_option.key not in ('concurrency_limit', 'concurrency_rate_limit', 'concurrency_rate_seconds',
-      'concurrency_rate_burst', 'paused')
-    then
-      perform tock.refuse(422, 'a concurrency key has no setting ' || v_option.key, v_option.key,
-        'settings: concurrency_limit, concurrency_rate_limit, concurrency_rate_seconds, '
-        'concurrency_rate_burst, paused');
-    elsif v_option.key = 'paused' or v_option.value <> 'null' then
-      v_settings := v_settings
-        || tock.check_policy(pg_catalog.jsonb_build_object(v_option.key, v_option.value));
-    else
-      v_settings := v_settings || pg_catalog.jsonb_build_object(v_option.key, null);
-    end if;
-  end loop;
+  select k into v_other from pg_catalog.jsonb_object_keys(p_settings) k
+  where k not in ('concurrency_limit', 'concurrency_rate_limit', 'concurrency_rate_seconds',
+    'concurrency_rate_burst', 'paused') limit 1;
+  if found then
+    perform tock.refuse(422, 'a concurrency key has no setting ' || v_other, v_other,
+      'settings: concurrency_limit, concurrency_rate_limit, concurrency_rate_seconds, '
+      'concurrency_rate_burst, paused');
+  end if;
+  v_settings := p_settings || tock.check_policy(pg_catalog.jsonb_strip_nulls(p_settings)
+    || case when p_settings -> 'paused' = 'null' then '{"paused": null}' else '{}' end::jsonb);
   -- create_concurrency_keys() in other sessions skips the key while this lock is held
   perform pg_catalog.pg_advisory_xact_lock(tock.lock_space(),
     tock.creation_lock_of_key(p_queue, p_concurrency_key));

@@ -1,5 +1,6 @@
--- The caller holds the row locks. The tasks join the wait list first (due at infinity), whether or not the
--- row of the concurrency key can be locked.
+-- Puts due waiting tasks into the wait lists of their concurrency keys and admits as many as the limits
+-- allow. The caller holds the row locks. The tasks join the wait list first (due at infinity), whether or not
+-- the row of the concurrency key can be locked.
 create or replace function tock.join_wait_lists(p_positions bigint[])
 returns void language plpgsql volatile as $$
 declare
@@ -25,10 +26,7 @@ begin
   perform tock.admit_waiters(tock.lock_concurrency_keys(v_queues, v_concurrency_keys, false));
 end $$;
 
-comment on function tock.join_wait_lists is
-  'Puts due waiting tasks into the wait lists of their concurrency keys and admits as many as the limits '
-  'allow.';
-
+-- Moves the due time from which promotion reads above these waiting rows. They stay and get another due time.
 -- late_from() counts promotions. So one promotion without a run stands for up to ten rows: with one for each
 -- row, late_from() would look back only a tenth as far.
 create or replace function tock.promote_from(p_positions bigint[])
@@ -43,22 +41,19 @@ begin
     group by (d.n - 1) / 10 offset 0) d;
 end $$;
 
-comment on function tock.promote_from is
-  'Moves the due time from which promotion reads above these waiting rows. They stay and get another due '
-  'time.';
-
+-- Admits waiters at these concurrency keys, if any, as far as their limits allow.
 create or replace function tock.admit_at_keys(
   p_queues text[], p_concurrency_keys text[], p_wait boolean default true)
-returns integer language plpgsql volatile as $$
+returns void language plpgsql volatile as $$
 begin
-  return tock.admit_waiters(tock.lock_concurrency_keys(p_queues, p_concurrency_keys, p_wait));
+  if p_concurrency_keys <> '{}' then
+    perform tock.admit_waiters(tock.lock_concurrency_keys(p_queues, p_concurrency_keys, p_wait));
+  end if;
 end $$;
 
-comment on function tock.admit_at_keys is
-  'Admits waiters at these concurrency keys as far as their limits allow; returns the number.';
-
--- A call checks up to p_limit concurrency keys with waiters, from where the last call stopped.
-create or replace function tock.sweep_wait_lists(p_limit integer default 500)
+-- Admits waiters that were missed; returns the number. A call checks up to 500 concurrency keys with waiters,
+-- from where the last call stopped.
+create or replace function tock.sweep_wait_lists()
 returns integer language plpgsql volatile as $$
 declare
   v_after text[] := (select d.reached_key from tock.maintenance_jobs d where d.name = 'promote');
@@ -79,29 +74,22 @@ begin
       order by w.queue, w.concurrency_key limit 1) n)
   select pg_catalog.array_agg(s.queue), pg_catalog.array_agg(s.concurrency_key)
   into v_queues, v_concurrency_keys
-  from (select * from standing limit p_limit) s;
+  from (select * from standing limit 500) s;
   if v_concurrency_keys is not null then
     perform tock.create_concurrency_keys(v_queues, v_concurrency_keys);
     v_admitted := tock.admit_waiters(tock.lock_concurrency_keys(v_queues, v_concurrency_keys, false), true);
   end if;
-  if v_concurrency_keys is not null or v_after is not null then
-    update tock.maintenance_jobs d
-    set reached_key = case when pg_catalog.cardinality(v_concurrency_keys) = p_limit
-        then array[v_queues[p_limit], v_concurrency_keys[p_limit]] end
-    where d.name = 'promote' and d.reached_key is distinct from
-      case when pg_catalog.cardinality(v_concurrency_keys) = p_limit
-        then array[v_queues[p_limit], v_concurrency_keys[p_limit]] end;
-  end if;
+  v_after := case when pg_catalog.cardinality(v_concurrency_keys) = 500
+    then array[v_queues[500], v_concurrency_keys[500]] end;
+  update tock.maintenance_jobs d set reached_key = v_after
+  where d.name = 'promote' and d.reached_key is distinct from v_after;
   return v_admitted;
 end $$;
 
-comment on function tock.sweep_wait_lists is
-  'Admits waiters that were missed, at up to p_limit concurrency keys with waiters a call; returns the '
-  'number.';
-
--- A concurrent promotion may hold an earlier task of the same key. That task joins the wait list only when
--- the other transaction commits, and not at all if it rolls back. The later tasks therefore stay for the next
--- promotion. The caller holds the row locks.
+-- Those of the waiting tasks p_positions that come after another due task of their concurrency key, which is
+-- not among them. A concurrent promotion may hold an earlier task of the same key. That task joins the wait
+-- list only when the other transaction commits, and not at all if it rolls back. The later tasks therefore
+-- stay for the next promotion. The caller holds the row locks.
 create or replace function tock.waiting_behind_others(p_positions bigint[], p_from timestamptz)
 returns bigint[] language plpgsql volatile as $$
 begin
@@ -126,7 +114,3 @@ begin
     select o.position from own o join others e using (queue, concurrency_key)
     where (e.due_at, e.position) < (o.due_at, o.position));
 end $$;
-
-comment on function tock.waiting_behind_others is
-  'Those of the waiting tasks p_positions that come after another due task of their concurrency key, which '
-  'is not among them.';

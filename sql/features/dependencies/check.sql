@@ -1,5 +1,6 @@
--- A parent named in depends_on may stand anywhere in the call. A parent given by id must exist before the
--- call.
+-- Raises TK422 unless all parents of the tasks of a call exist: names in the call without a cycle, * for all
+-- tasks before it, or ids. A parent named in depends_on may stand anywhere in the call. A parent given by id
+-- must exist before the call.
 create or replace function tock.check_parents_of_call(p_tasks jsonb)
 returns void language plpgsql volatile as $$
 declare
@@ -88,7 +89,3 @@ begin
     where pg_catalog.jsonb_typeof(t.task -> 'depends_on') = 'array') e;
   perform tock.refuse_cycle(v_children, v_parents, pg_catalog.jsonb_array_length(p_tasks));
 end $$;
-
-comment on function tock.check_parents_of_call is
-  'Raises TK422 unless all parents of the tasks of a call exist: names in the call without a cycle, * for '
-  'all tasks before it, or ids.';

@@ -1,3 +1,4 @@
+-- Raises TK422 if these edges between p_tasks tasks have a cycle; names a task in the cycle or behind it.
 -- Topological sorting (A. B. Kahn, 1962). The edges are ordered by parent.
 create or replace function tock.refuse_cycle(p_children integer[], p_parents integer[], p_tasks integer)
 returns void language plpgsql immutable as $$
@@ -37,6 +38,3 @@ begin
       (select min(o.n) from unnest(v_open) with ordinality o (open, n) where o.open > 0) - 1));
   end if;
 end $$;
-
-comment on function tock.refuse_cycle is
-  'Raises TK422 if these edges between p_tasks tasks have a cycle; names a task in the cycle or behind it.';

@@ -1,5 +1,7 @@
--- The caller holds the row locks of the children. When children are cancelled because of a parent, their own
--- children are checked in turn, for up to a hundred generations; promotion checks later ones.
+-- Releases children whose parents have ended and lets the others wait for one that has not; returns the
+-- number released. The caller holds the row locks of the children. When children are cancelled because of a
+-- parent, their own children are checked in turn, for up to a hundred generations; promotion checks later
+-- ones.
 create or replace function tock.check_parents(p_children bigint[], p_lock boolean default false)
 returns integer language plpgsql volatile as $$
 declare
@@ -51,10 +53,8 @@ begin
   return v_freed;
 end $$;
 
-comment on function tock.check_parents is
-  'Releases children whose parents have ended and lets the others wait for one that has not; returns the '
-  'number released.';
-
+-- Releases children whose parents have ended: they are ready, wait for their concurrency key, or wait for
+-- their time.
 create or replace function tock.release_dependents(p_children bigint[])
 returns void language plpgsql volatile as $$
 declare
@@ -97,11 +97,8 @@ begin
   perform tock.join_wait_lists(coalesce(v_keyed, '{}'));
 end $$;
 
-comment on function tock.release_dependents is
-  'Releases children whose parents have ended: they are ready, wait for their concurrency key, or wait for '
-  'their time.';
-
--- The reason is stored in the options of the cancelled run.
+-- Cancels children because of a parent that failed, and returns their own children to check, locked. The
+-- reason is stored in the options of the cancelled run.
 create or replace function tock.cancel_dependents(p_off tock.dependent[])
 returns bigint[] language plpgsql volatile as $$
 declare
@@ -124,10 +121,8 @@ begin
       where x.stream = tock.stream_of(p.run_id) and x.position = tock.position_of(p.run_id) offset 0) x));
 end $$;
 
-comment on function tock.cancel_dependents is
-  'Cancels children because of a parent that failed, and returns their own children to check, locked.';
-
--- A cancellation may have been committed while the last attempt of the task was ending.
+-- Children without those that were cancelled while their last run was being completed; these are ended. A
+-- cancellation may have been committed while the last attempt of the task was ending.
 create or replace function tock.not_cancelled(p_children bigint[])
 returns bigint[] language plpgsql volatile as $$
 declare
@@ -149,6 +144,3 @@ begin
   perform tock.make_ready(v_off, true);
   return array(select unnest(p_children) except select unnest(v_off));
 end $$;
-
-comment on function tock.not_cancelled is
-  'Children without those that were cancelled while their last run was being completed; these are ended.';

@@ -1,3 +1,5 @@
+-- Records tasks that were just added: as children of the tasks in their depends_on those that wait at these
+-- positions, and each of p_parts as a part of the parent at its place.
 create or replace function tock.record_children(
   p_waiting bigint[], p_parents bigint[], p_parts bigint[])
 returns void language sql volatile as $$
@@ -10,7 +12,3 @@ returns void language sql volatile as $$
   -- any number may be named as the parent, but a task that exists is older
   select t.parent, t.child from unnest(p_parents, p_parts) t (parent, child) where t.parent < t.child
 $$;
-
-comment on function tock.record_children is
-  'Records tasks that were just added: as children of the tasks in their depends_on those that wait at these '
-  'positions, and each of p_parts as a part of the parent at its place.';

@@ -1,6 +1,8 @@
--- Tasks in a cycle would wait for each other for ever. A completion that would close a cycle fails. Two
--- concurrent completions do not see each other, and a task may start to wait for a parent later. Therefore
--- promotion looks for cycles too (find_cycles()), and cancels the youngest task of a cycle.
+-- The waiting tasks for which some tasks wait, as parents or as holders of their concurrency keys, and in
+-- turn those for which these wait, through up to a thousand steps. Tasks in a cycle would wait for each other
+-- for ever. A completion that would close a cycle fails. Two concurrent completions do not see each other,
+-- and a task may start to wait for a parent later. Therefore promotion looks for cycles too (find_cycles()),
+-- and cancels the youngest task of a cycle.
 create or replace function tock.entries_waited_for(p_positions bigint[])
 returns bigint[] language plpgsql volatile as $$
 declare
@@ -28,11 +30,8 @@ begin
   return v_seen;
 end $$;
 
-comment on function tock.entries_waited_for is
-  'The waiting tasks for which some tasks wait, as parents or as holders of their concurrency keys, and in '
-  'turn those for which these wait, through up to a thousand steps.';
-
--- If a concurrency key admits several tasks, no single holder blocks it.
+-- The waiting row of the only holder of a concurrency key with a limit of one. If a concurrency key admits
+-- several tasks, no single holder blocks it.
 create or replace function tock.sole_holder(p_queue text, p_concurrency_key text)
 returns bigint language plpgsql volatile as $$
 declare
@@ -54,10 +53,8 @@ begin
     from tock.resolve_tasks(v_inside) w where w.state in ('waiting', 'ready', 'running'));
 end $$;
 
-comment on function tock.sole_holder is
-  'The waiting row of the only holder of a concurrency key with a limit of one.';
-
--- At most one: a child waits for one parent at a time.
+-- The waiting task for which a waiting task waits, as a parent or as the holder of its concurrency key. At
+-- most one: a child waits for one parent at a time.
 create or replace function tock.entry_waited_for(p_position bigint)
 returns bigint language plpgsql volatile as $$
 declare
@@ -72,13 +69,11 @@ begin
   return null;
 end $$;
 
-comment on function tock.entry_waited_for is
-  'The waiting task for which a waiting task waits, as a parent or as the holder of its concurrency key.';
-
--- A child enqueued after its parents is younger than they are. So the youngest task of a cycle is the parent
--- of an older one, which spawned it, or holds a concurrency key while it waits. Only such tasks are followed,
--- through up to a thousand rows for all children of a call, because a claim may be waiting. The others are
--- checked at the next recheck.
+-- The children among these that wait for themselves and are the youngest of their cycle. A child enqueued
+-- after its parents is younger than they are. So the youngest task of a cycle is the parent of an older one,
+-- which spawned it, or holds a concurrency key while it waits. Only such tasks are followed, through up to a
+-- thousand rows for all children of a call, because a claim may be waiting. The others are checked at the
+-- next recheck.
 create or replace function tock.find_cycles(p_waits tock.dependent[])
 returns tock.dependent[] language plpgsql volatile as $$
 declare
@@ -126,9 +121,7 @@ begin
   return v_closing;
 end $$;
 
-comment on function tock.find_cycles is
-  'The children among these that wait for themselves and are the youngest of their cycle.';
-
+-- Raises TK422 if a spawned task waits for the task that would wait for it.
 create or replace function tock.refuse_self_wait(
   p_position bigint, p_ids bigint[], p_tasks jsonb, p_field text)
 returns void language plpgsql volatile as $$
@@ -183,6 +176,3 @@ begin
     pg_catalog.format('%s[%s]', p_field, v_some[v_ats[1].n] - 1),
     'leave out wait, or its depends_on');
 end $$;
-
-comment on function tock.refuse_self_wait is
-  'Raises TK422 if a spawned task waits for the task that would wait for it.';

@@ -1,5 +1,6 @@
--- If the results would make the payload too large for its queue, they are left out; parents() returns them.
--- Ids and states are always included.
+-- Adds the ids, names, states and results of parents to the payloads of children: {payload, parents}; for a
+-- task that has waited for spawned tasks {payload, result, children}. If the results would make the payload
+-- too large for its queue, they are left out; parents() returns them. Ids and states are always included.
 create or replace function tock.include_results(p_children bigint[])
 returns void language plpgsql volatile as $$
 declare
@@ -30,10 +31,7 @@ begin
   end loop;
 end $$;
 
-comment on function tock.include_results is
-  'Adds the ids, names, states and results of parents to the payloads of children: {payload, parents}; for '
-  'a task that has waited for spawned tasks {payload, result, children}.';
-
+-- The payload of a waiting task with the data of its parents or children, built from its parts.
 create or replace function tock.payload_with_results(
   p_row tock.waiting, p_ids bigint[], p_ends tock.resolved_task[], p_results boolean)
 returns json language plpgsql volatile as $$
@@ -54,12 +52,10 @@ begin
     else pg_catalog.json_build_object('parents', v_parents, 'payload', p_row.payload) end;
 end $$;
 
-comment on function tock.payload_with_results is
-  'The payload of a waiting task with the data of its parents or children, built from its parts.';
-
--- The first round adds up stored sizes, which needs no decompression. If they exceed a bound, the second
--- round, which unpacks the values, does not run. The bound is 8 bytes for each byte allowed plus 24 for each
--- result: small values are larger stored than as text. A digit alone takes 20 bytes, in an array 12.
+-- True if the results of these tasks have at most p_bytes of JSON. The first round adds up stored sizes,
+-- which needs no decompression. If they exceed a bound, the second round, which unpacks the values, does not
+-- run. The bound is 8 bytes for each byte allowed plus 24 for each result: small values are larger stored
+-- than as text. A digit alone takes 20 bytes, in an array 12.
 create or replace function tock.results_fit(p_ends tock.resolved_task[], p_bytes bigint)
 returns boolean language plpgsql volatile as $$
 declare
@@ -91,8 +87,8 @@ begin
   return true;
 end $$;
 
-comment on function tock.results_fit is 'True if the results of these tasks have at most p_bytes of JSON.';
-
+-- The final states and results of tasks, with n in their order; for a task that was run again, those of its
+-- last rerun.
 create or replace function tock.results_of(
   p_ids bigint[], p_ends tock.resolved_task[], p_results boolean, out n bigint, out id bigint, out state text,
   out result jsonb)
@@ -120,7 +116,3 @@ begin
     select i.n, i.id, 'gone', null::jsonb from unnest(p_ids) with ordinality i (id, n)
     where i.n not in (select e.n from unnest(p_ends) e);
 end $$;
-
-comment on function tock.results_of is
-  'The final states and results of tasks, with n in their order; for a task that was run again, those of '
-  'its last rerun.';

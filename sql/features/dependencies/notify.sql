@@ -1,4 +1,4 @@
--- Also deletes the waits of children that no longer wait.
+-- Checks the parents of children. Also deletes the waits of children that no longer wait.
 create or replace function tock.recheck_parents(p_children bigint[])
 returns void language plpgsql volatile as $$
 begin
@@ -15,8 +15,7 @@ begin
   where x.ctid = y.ctid;
 end $$;
 
-comment on function tock.recheck_parents is 'Checks the parents of children.';
-
+-- Checks the parents of the children of these runs and waiting tasks, which have ended or continued.
 create or replace function tock.notify_dependents(p_ids bigint[])
 returns void language plpgsql volatile as $$
 begin
@@ -33,10 +32,8 @@ begin
         and x.position = tock.position_of(i) offset 0) x));
 end $$;
 
-comment on function tock.notify_dependents is
-  'Checks the parents of the children of these runs and waiting tasks, which have ended or continued.';
-
--- The caller may hold the lock of a stream or of concurrency keys, so this function only schedules the check.
+-- Schedules a recheck for the children of skipped runs of a stream, up to 10,000. The caller may hold the
+-- lock of a stream or of concurrency keys, so this function only schedules the check.
 create or replace function tock.notify_dependents_of_skipped(p_stream integer, p_after bigint, p_upto bigint)
 returns void language plpgsql volatile as $$
 declare
@@ -52,9 +49,7 @@ begin
   end if;
 end $$;
 
-comment on function tock.notify_dependents_of_skipped is
-  'Schedules a recheck for the children of skipped runs of a stream, up to 10,000.';
-
+-- notify_dependents() for all runs of a lease.
 create or replace function tock.notify_dependents_of_lease(p_lease uuid, p_segment integer)
 returns void language plpgsql volatile as $$
 declare
@@ -67,8 +62,13 @@ begin
     using p_lease;
     return;
   end if;
-  execute pg_catalog.format('select tock.children_of_lease_%s($1)', p_segment) into v_children using p_lease;
+  execute pg_catalog.format($q$
+    select array(
+      select distinct x.child from tock.lease_rows_%s($1) l
+      cross join lateral (
+        select x.child from tock.dependency_waits x
+        where x.stream = l.stream and x.position > l.after_position and x.position <= l.last_position
+        offset 0) x)$q$, p_segment)
+    into v_children using p_lease;
   perform tock.recheck_parents(v_children);
 end $$;
-
-comment on function tock.notify_dependents_of_lease is 'notify_dependents() for all runs of a lease.';

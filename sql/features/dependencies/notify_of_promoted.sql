@@ -1,3 +1,4 @@
+-- Makes the children of waiting tasks wait for the runs that these have become.
 create or replace function tock.notify_dependents_of_promoted(p_positions bigint[], p_cancelled boolean)
 returns void language plpgsql volatile as $$
 begin
@@ -34,6 +35,3 @@ begin
     end if;
   end if;
 end $$;
-
-comment on function tock.notify_dependents_of_promoted is
-  'Makes the children of waiting tasks wait for the runs that these have become.';

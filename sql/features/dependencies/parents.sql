@@ -7,9 +7,11 @@
 -- Otherwise the interval grows with the time that the child has waited for this parent, up to an hour.
 -- Promotion makes these rechecks.
 
--- The last rerun of a failed task counts in place of the task. will_not_start() decides whether a cancelled
--- or expired run has ended, as for concurrency keys. p_lock lets it lock the stream; with p_lock null it is
--- not called. A task that was cancelled because of a parent was never claimed, so it needs no such check.
+-- The states of tasks, or of their last reruns: the newest run or waiting row, the state, and whether a
+-- cancelled or expired one is certain never to start; unknown tasks are left out. The last rerun of a failed
+-- task counts in place of the task. will_not_start() decides whether a cancelled or expired run has ended, as
+-- for concurrency keys. p_lock lets it lock the stream; with p_lock null it is not called. A task that was
+-- cancelled because of a parent was never claimed, so it needs no such check.
 create or replace function tock.final_states_of(
   p_ids bigint[], p_lock boolean, p_from bigint[] default null, out id bigint, out current_id bigint,
   out state text, out sure boolean)
@@ -45,10 +47,7 @@ begin
     from unnest(v_tasks) f;
 end $$;
 
-comment on function tock.final_states_of is
-  'The states of tasks, or of their last reruns: the newest run or waiting row, the state, and whether a '
-  'cancelled or expired one is certain never to start; unknown tasks are left out.';
-
+-- The last p_count ids of a list up to the p_upto-th; a single one is found without expanding the list.
 create or replace function tock.last_parents(
   p_after jsonb, p_upto integer, p_count integer, out id text, out n bigint)
 returns setof record language plpgsql immutable rows 10 as $$
@@ -62,9 +61,8 @@ begin
   end if;
 end $$;
 
-comment on function tock.last_parents is
-  'The last p_count ids of a list up to the p_upto-th; a single one is found without expanding the list.';
-
+-- Checks the next p_count parents of children, from the end of their lists: which one is not over, or how
+-- many are left.
 create or replace function tock.next_parents(p_open tock.dependent[], p_count integer, p_lock boolean)
 returns tock.dependent[] language plpgsql volatile as $$
 declare
@@ -102,10 +100,7 @@ begin
     from unnest(p_open) o left join first f on f.position = o.position);
 end $$;
 
-comment on function tock.next_parents is
-  'Checks the next p_count parents of children, from the end of their lists: which one is not over, or how '
-  'many are left.';
-
+-- The final states of tasks or of their last reruns, with n in their order.
 create or replace function tock.final_states_in_order(p_ids bigint[])
 returns tock.resolved_task[] language plpgsql volatile as $$
 begin
@@ -113,11 +108,8 @@ begin
     from tock.final_states_of(p_ids, null) e));
 end $$;
 
-comment on function tock.final_states_in_order is
-  'The final states of tasks or of their last reruns, with n in their order.';
-
--- This join is a function of its own, without nested loops: a generic plan would compare each of 10,000 ids
--- with each row.
+-- The resolved tasks in the order of these ids. This join is a function of its own, without nested loops: a
+-- generic plan would compare each of 10,000 ids with each row.
 create or replace function tock.in_order_of(p_ids bigint[], p_ends tock.resolved_task[])
 returns tock.resolved_task[] language plpgsql stable
 set enable_nestloop = off as $$
@@ -127,10 +119,8 @@ begin
     from unnest(p_ids) with ordinality i (id, n) join unnest(p_ends) e on e.task_id = i.id order by i.n);
 end $$;
 
-comment on function tock.in_order_of is 'The resolved tasks in the order of these ids.';
-
--- A recheck starts at the runs that the children wait for, so it need not follow all earlier runs of a
--- parent.
+-- The runs of these parents for which children wait; null for the others, or instead of the array. A recheck
+-- starts at the runs that the children wait for, so it need not follow all earlier runs of a parent.
 create or replace function tock.awaited_runs(p_parents bigint[], p_children bigint[])
 returns bigint[] language plpgsql volatile as $$
 declare
@@ -140,31 +130,12 @@ declare
     from unnest(p_children) c join tock.dependency_waits x on x.child = any (array[c])
     where x.waiting_since < 'infinity' and x.stream <> 0
       and tock.id_at(x.position, x.stream) <> all (p_parents));
-  v_links tock.resolved_task[] := '{}';
-  v_part tock.resolved_task[];
-  v_segment integer;
 begin
   if v_awaited = '{}' then
     return null;
   end if;
-  for v_segment in
-    select distinct tock.segment_of(tock.position_of(i)) from unnest(v_awaited) i
-    where tock.segment_of(tock.position_of(i)) is not null
-  loop
-    execute pg_catalog.format($q$
-      select array(
-        select row(null, r.task_id, i, null, null)::tock.resolved_task from unnest($1) i
-        cross join lateral (
-          select r.task_id from tock.runs_%s r where r.stream = tock.stream_of(i)
-            and r.position = tock.position_of(i) offset 0) r)$q$, v_segment)
-      into v_part using v_awaited;
-    v_links := v_links || v_part;
-  end loop;
   return array(
-    select max(l.current_id) from unnest(p_parents) with ordinality p (id, n)
-    left join unnest(v_links) l on l.task_id = p.id
+    select max(r.id) from unnest(p_parents) with ordinality p (id, n)
+    left join tock.stored_runs(v_awaited) r on r.task_id = p.id
     group by p.n order by p.n);
 end $$;
-
-comment on function tock.awaited_runs is
-  'The runs of these parents for which children wait; null for the others, or instead of the array.';

@@ -1,5 +1,6 @@
--- The call that ends a parent only tries to lock the rows of its children. A child whose row is locked gets a
--- row in tock.dependency_rechecks, which the next promotion reads.
+-- Schedules a recheck of children in a moment, including those whose rows are locked. The call that ends a
+-- parent only tries to lock the rows of its children. A child whose row is locked gets a row in
+-- tock.dependency_rechecks, which the next promotion reads.
 create or replace function tock.schedule_recheck(p_children bigint[])
 returns void language plpgsql volatile as $$
 declare
@@ -20,21 +21,17 @@ begin
     and w.due_after_parents is not null;
 end $$;
 
-comment on function tock.schedule_recheck is
-  'Schedules a recheck of children in a moment, including those whose rows are locked.';
-
--- Call it as (select tock.rechecks_from(n)): the sub-select bounds the index scan. Then at most the p_count
--- newest entries are read, dead or not, even while an old transaction is open. The sweep reads all entries;
--- otherwise older ones would stay for ever.
+-- The number after which the newest p_count dependency_rechecks lie. Call it as (select
+-- tock.rechecks_from(n)): the sub-select bounds the index scan. Then at most the p_count newest entries are
+-- read, dead or not, even while an old transaction is open. The sweep reads all entries; otherwise older ones
+-- would stay for ever.
 create or replace function tock.rechecks_from(p_count integer)
 returns bigint language sql volatile as $$
   select coalesce(pg_catalog.pg_sequence_last_value('tock.dependency_rechecks_number_seq'::regclass),
     0) - p_count
 $$;
 
-comment on function tock.rechecks_from is
-  'The number after which the newest p_count dependency_rechecks lie.';
-
+-- Schedules a recheck of children that could not be notified before.
 create or replace function tock.process_rechecks(p_sweep boolean)
 returns void language plpgsql volatile as $$
 declare
@@ -59,9 +56,8 @@ begin
   end if;
 end $$;
 
-comment on function tock.process_rechecks is
-  'Schedules a recheck of children that could not be notified before.';
-
+-- Locks up to a thousand children with up to 1 MiB of options for a check and returns them; the others get a
+-- recheck by promotion.
 create or replace function tock.lock_dependents(p_children bigint[])
 returns bigint[] language plpgsql volatile as $$
 declare
@@ -79,7 +75,3 @@ begin
   end if;
   return v_locked;
 end $$;
-
-comment on function tock.lock_dependents is
-  'Locks up to a thousand children with up to 1 MiB of options for a check and returns them; the others get '
-  'a recheck by promotion.';

@@ -1,3 +1,5 @@
+-- The runs among these that lie in the segment, have not ended and are not locked by another transaction, for
+-- may_be_ending().
 create or replace function tock.runs_in_no_transaction_{segment}(
   p_ids bigint[], p_oldest integer, p_claiming integer[], p_marking boolean)
 returns setof bigint language sql stable as $$
@@ -20,7 +22,3 @@ returns setof bigint language sql stable as $$
         and (select e.position from tock.results_{segment} e
           where e.stream = tock.stream_of(i) and e.position = tock.position_of(i)) is null end
 $$;
-
-comment on function tock.runs_in_no_transaction_{segment} is
-  'The runs among these that lie in the segment, have not ended and are not locked by another transaction, '
-  'for may_be_ending().';

@@ -1,3 +1,4 @@
+-- True if an ended run has spawned exactly these tasks, or none.
 create or replace function tock.was_spawned_before(p_run tock.leased_run, p_spawn jsonb)
 returns boolean language plpgsql stable as $$
 declare
@@ -9,12 +10,10 @@ begin
   return v_digest is not distinct from pg_catalog.hashtextextended(p_spawn::text, 0);
 end $$;
 
-comment on function tock.was_spawned_before is
-  'True if an ended run has spawned exactly these tasks, or none.';
-
--- The task continues as one waiting row with the result of the completion, without parents yet. spawn_all()
--- calls this function before it enqueues the children, so that the unique key of the task already counts as
--- that of a started task. max_wait_seconds no longer applies.
+-- Makes the next waiting row of a task wait for spawned tasks: its payload is {payload, result} until the
+-- results of the children are added. The task continues as one waiting row with the result of the completion,
+-- without parents yet. spawn_all() calls this function before it enqueues the children, so that the unique
+-- key of the task already counts as that of a started task. max_wait_seconds no longer applies.
 create or replace function tock.begin_wait(p_position bigint, p_run_id bigint, p_result jsonb, p_field text)
 returns void language plpgsql volatile as $$
 declare
@@ -47,11 +46,8 @@ begin
   where w.position = p_position;
 end $$;
 
-comment on function tock.begin_wait is
-  'Makes the next waiting row of a task wait for spawned tasks: its payload is {payload, result} until the '
-  'results of the children are added.';
-
--- p_ids has the ids of the tasks in order; tasks with the same unique key may share an id.
+-- Makes the next waiting row of a task depend on others; TK422 if these wait for it. p_ids has the ids of the
+-- tasks in order; tasks with the same unique key may share an id.
 create or replace function tock.wait_for(p_position bigint, p_ids bigint[], p_spawn jsonb, p_field text)
 returns void language plpgsql volatile as $$
 begin
@@ -72,9 +68,8 @@ begin
   perform tock.refuse_self_wait(p_position, p_ids, p_spawn -> 'tasks', p_field || '.tasks');
 end $$;
 
-comment on function tock.wait_for is
-  'Makes the next waiting row of a task depend on others; TK422 if these wait for it.';
-
+-- Enqueues the tasks that completed runs spawn, once, and makes the tasks that are to continue after them
+-- wait.
 create or replace function tock.spawn_all(p_segment integer, p_runs tock.leased_run[], p_results jsonb)
 returns void language plpgsql volatile as $$
 declare
@@ -117,7 +112,3 @@ begin
       pg_catalog.format('results[%s].spawn', v_run.n - 1));
   end loop;
 end $$;
-
-comment on function tock.spawn_all is
-  'Enqueues the tasks that completed runs spawn, once, and makes the tasks that are to continue after them '
-  'wait.';

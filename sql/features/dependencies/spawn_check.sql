@@ -1,7 +1,7 @@
--- The statement that completes a run may also spawn tasks. The task of that run may then wait for them and
--- continue with their results, as another run. The spawned ids are stored with the request ids, under the id
--- of the run. A repeated call therefore spawns nothing twice, and a call with other tasks counts as a
--- different call.
+-- Raises TK422 for an invalid spawn, TK403 if the role of the caller may not enqueue. The statement that
+-- completes a run may also spawn tasks. The task of that run may then wait for them and continue with their
+-- results, as another run. The spawned ids are stored with the request ids, under the id of the run. A
+-- repeated call therefore spawns nothing twice, and a call with other tasks counts as a different call.
 create or replace function tock.check_spawns(p_results jsonb)
 returns void language plpgsql stable as $$
 declare
@@ -44,6 +44,3 @@ begin
     end if;
   end loop;
 end $$;
-
-comment on function tock.check_spawns is
-  'Raises TK422 for an invalid spawn, TK403 if the role of the caller may not enqueue.';

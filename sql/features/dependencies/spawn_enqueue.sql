@@ -1,3 +1,4 @@
+-- Enqueues the tasks that runs spawn, and stores their ids with each run.
 create or replace function tock.enqueue_spawned(p_runs tock.leased_run[], p_results jsonb)
 returns void language plpgsql volatile as $$
 declare
@@ -33,9 +34,7 @@ begin
     and q.request_id = ((i.run).position << 20 | (i.run).stream)::text;
 end $$;
 
-comment on function tock.enqueue_spawned is
-  'Enqueues the tasks that runs spawn, and stores their ids with each run.';
-
+-- The path in a completion of a field that enqueue() rejected.
 create or replace function tock.spawned_field(p_field text, p_places jsonb, p_runs tock.leased_run[])
 returns text language plpgsql immutable as $$
 declare
@@ -48,12 +47,11 @@ begin
         || substring(p_field from '^tasks\[\d+\](.*)$') end;
 end $$;
 
-comment on function tock.spawned_field is 'The path in a completion of a field that enqueue() rejected.';
-
--- The unique keys of all runs of a call are locked as in one enqueue: queue by queue, and key by key. So two
--- completions cannot deadlock. What exceeds one enqueue is split. A round has up to 100 tasks of each key,
--- and its parts have up to 1,000 tasks, in the order of the keys. Tasks without a key come last, those of
--- each run in one part.
+-- The tasks that runs spawn as calls of enqueue() in order; places has for each task the index of its run and
+-- of the task in that run. The unique keys of all runs of a call are locked as in one enqueue: queue by
+-- queue, and key by key. So two completions cannot deadlock. What exceeds one enqueue is split. A round has
+-- up to 100 tasks of each key, and its parts have up to 1,000 tasks, in the order of the keys. Tasks without
+-- a key come last, those of each run in one part.
 create or replace function tock.spawn_parts(
   p_runs tock.leased_run[], p_results jsonb, out queue text, out tasks jsonb, out places jsonb)
 returns setof record language plpgsql volatile rows 1000 as $$
@@ -87,7 +85,3 @@ begin
     group by p.queue, p.round, p.part
     order by p.round is null, p.queue, p.round, p.part;
 end $$;
-
-comment on function tock.spawn_parts is
-  'The tasks that runs spawn as calls of enqueue() in order; places has for each task the index of its run '
-  'and of the task in that run.';

@@ -1,40 +1,13 @@
--- The time until the next recheck is as long as the child has waited for this parent, so a child seldom makes
--- more than ten rechecks in an hour. An unclaimed parent expires without any event, so its expiry limits that
--- time.
-create or replace function tock.expiry_times(p_ids bigint[], out id bigint, out expires_at timestamptz)
-returns setof record language plpgsql volatile rows 100 as $$
-declare
-  v_segment integer;
-begin
-  return query
-    select tock.id_at(w.position, 0), (w.options ->> 'expires_at')::timestamptz from tock.waiting w
-    where w.position = any (array(select tock.position_of(i) from unnest(p_ids) i
-      where tock.stream_of(i) = 0))
-      and w.options ? 'expires_at';
-  for v_segment in
-    select distinct tock.segment_of(tock.position_of(i)) from unnest(p_ids) i where tock.stream_of(i) <> 0
-  loop
-    return query execute pg_catalog.format($q$
-      select i, r.expires_at from unnest($1) i
-      cross join lateral (
-        select (r.options ->> 'expires_at')::timestamptz as expires_at from tock.runs_%s r
-        where r.stream = tock.stream_of(i) and r.position = tock.position_of(i)
-          and r.options ? 'expires_at' offset 0) r$q$, v_segment)
-      using p_ids;
-  end loop;
-end $$;
-
-comment on function tock.expiry_times is 'The expiry times of the runs and waiting tasks that have one.';
-
--- A call that ends a run, or a promotion that makes a row a run, may have looked for children before a wait
--- was committed, and may itself commit later. Then no event would reach the child. Such a transaction is
--- older than this call and shows in one of three ways. It has locked the row of the lease or of the waiting
--- task. It holds the claim lock of the stream, if it claimed the run too. Or it has written to
--- tock.run_overrides, as a cancel or a change of a ready run does. If none of these applies and the run has
--- not ended, the call that ends it will see every wait committed so far. This function locks nothing, because
--- a completion skips a lease with a locked row, and a claim a locked stream. An xmax older than every
--- transaction that the table may still show is a multixact id, which stands for several lockers: then another
--- recheck follows. A snapshot older than this statement proves nothing.
+-- The runs and waiting tasks among these that another transaction may be about to end, or to make a run. The
+-- caller itself holds the row locks of p_own. A call that ends a run, or a promotion that makes a row a run,
+-- may have looked for children before a wait was committed, and may itself commit later. Then no event would
+-- reach the child. Such a transaction is older than this call and shows in one of three ways. It has locked
+-- the row of the lease or of the waiting task. It holds the claim lock of the stream, if it claimed the run
+-- too. Or it has written to tock.run_overrides, as a cancel or a change of a ready run does. If none of these
+-- applies and the run has not ended, the call that ends it will see every wait committed so far. This
+-- function locks nothing, because a completion skips a lease with a locked row, and a claim a locked stream.
+-- An xmax older than every transaction that the table may still show is a multixact id, which stands for
+-- several lockers: then another recheck follows. A snapshot older than this statement proves nothing.
 create or replace function tock.may_be_ending(p_ids bigint[], p_own bigint[])
 returns bigint[] language plpgsql volatile as $$
 declare
@@ -84,10 +57,9 @@ begin
   return array(select unnest(p_ids) except select unnest(v_free));
 end $$;
 
-comment on function tock.may_be_ending is
-  'The runs and waiting tasks among these that another transaction may be about to end, or to make a run. '
-  'The caller itself holds the row locks of p_own.';
-
+-- Makes children wait for the parents that have not ended, and schedules their next recheck. The time until
+-- the next recheck is as long as the child has waited for this parent, so a child seldom makes more than ten
+-- rechecks in an hour. An unclaimed parent expires without any event, so its expiry limits that time.
 create or replace function tock.wait_for_parents(p_waits tock.dependent[])
 returns void language plpgsql volatile as $$
 declare
@@ -122,7 +94,9 @@ begin
     case when e.expires_at > v_now then e.expires_at + interval '0.05 s' end)
   from unnest(p_waits) o
   join tock.dependency_waits x on x.child = any (array[o.position])
-  left join tock.expiry_times(v_long) e on e.id = o.current_id
+  left join (
+    select r.id, (r.options ->> 'expires_at')::timestamptz as expires_at
+    from tock.stored_runs(v_long) r offset 0) e on e.id = o.current_id
   cross join lateral (
     select greatest(interval '0.1 s', least(v_now - x.waiting_since, case
       -- the wait is not committed yet
@@ -135,11 +109,9 @@ begin
   where w.position = any (array[o.position]);
 end $$;
 
-comment on function tock.wait_for_parents is
-  'Makes children wait for the parents that have not ended, and schedules their next recheck.';
-
--- This is a safety net in each sweep: every child found here should have been notified. It starts at a random
--- child, so that all children are checked some time.
+-- The children, of these or of 200 waiting ones, whose awaited parent has ended or continued, and that would
+-- recheck it no sooner than in two seconds. This is a safety net in each sweep: every child found here should
+-- have been notified. It starts at a random child, so that all children are checked some time.
 create or replace function tock.missed_dependents(p_children bigint[] default null)
 returns bigint[] language plpgsql volatile
 set enable_hashjoin = off
@@ -174,7 +146,3 @@ begin
         or (p.state in ('dead', 'cancelled', 'expired') and (not x.blocked
           or (select r.id from tock.reruns r where r.of_id = p.task_id limit 1) is not null))));
 end $$;
-
-comment on function tock.missed_dependents is
-  'The children, of these or of 200 waiting ones, whose awaited parent has ended or continued, and that '
-  'would recheck it no sooner than in two seconds.';

@@ -112,14 +112,14 @@ comment on function tock.claim_any is
   'claim_state() says why there are no rows. A repeated call with the same request_id returns what is left '
   'of the same leases (TK409 if nothing is).';
 
+-- A row of claim() with its queue.
 create or replace function tock.claimed_from_queue(p_queue text, p_run tock.claimed)
 returns tock.claimed_from language sql immutable as $$
   select row(p_queue, p_run.lease, p_run.leased_until, p_run.id, p_run.run_id, p_run.attempt,
     p_run.max_attempts, p_run.priority, p_run.tenant, p_run.created_at, p_run.payload)::tock.claimed_from
 $$;
 
-comment on function tock.claimed_from_queue is 'A row of claim() with its queue.';
-
+-- Raises TK422 for invalid queues or weights of claim_any().
 create or replace function tock.check_queues(p_queues text[], p_weights integer[])
 returns void language plpgsql immutable as $$
 begin
@@ -139,5 +139,3 @@ begin
     perform tock.refuse(422, 'weights must be whole numbers from 1 to 1000, one for each queue', 'weights');
   end if;
 end $$;
-
-comment on function tock.check_queues is 'Raises TK422 for invalid queues or weights of claim_any().';

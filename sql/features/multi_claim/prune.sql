@@ -1,5 +1,6 @@
--- The function skips workers that are claiming at this moment. It checks each lease with the row of its
--- worker locked, since the worker may have claimed in between.
+-- Deletes workers whose last claim_for_worker() is two days old, except those that still hold a lease. The
+-- function skips workers that are claiming at this moment. It checks each lease with the row of its worker
+-- locked, since the worker may have claimed in between.
 create or replace function tock.prune_worker_leases(p_limit integer)
 returns void language plpgsql volatile as $$
 declare
@@ -17,6 +18,3 @@ begin
     end if;
   end loop;
 end $$;
-
-comment on function tock.prune_worker_leases is
-  'Deletes workers whose last claim_for_worker() is two days old, except those that still hold a lease.';

@@ -1,3 +1,4 @@
+-- Raises TK422 for the first task that is enqueued into a queue outside its pipeline.
 create or replace function tock.check_pipelines(p_queue text, p_tasks jsonb)
 returns void language plpgsql immutable as $$
 declare
@@ -15,6 +16,3 @@ begin
     perform tock.check_not_webhooks('tock-webhooks', 'pipeline');
   end if;
 end $$;
-
-comment on function tock.check_pipelines is
-  'Raises TK422 for the first task that is enqueued into a queue outside its pipeline.';

@@ -1,31 +1,5 @@
-create or replace function tock.next_stage(p_options jsonb, p_queue text, p_item jsonb, p_field text)
-returns text language plpgsql stable as $$
-declare
-  v_pipeline jsonb := p_options -> 'pipeline';
-  v_stage jsonb := p_item -> 'stage';
-begin
-  if v_stage is null then
-    return v_pipeline ->> (
-      select s.n::integer from pg_catalog.jsonb_array_elements_text(v_pipeline) with ordinality s (stage, n)
-      where s.stage = p_queue);
-  elsif v_pipeline is null then
-    perform tock.refuse(422, 'this task has no pipeline and therefore no stages', p_field, 'leave out stage');
-  elsif v_stage <> 'null'
-    and not (case when pg_catalog.jsonb_typeof(v_stage) = 'string' then v_pipeline ? (v_stage #>> '{}')
-    else false end)
-  then
-    perform tock.refuse(422, 'stage must be in the pipeline of this task, or null to end the task here',
-      p_field, 'its stages: ' || (select pg_catalog.string_agg(s, ', ')
-        from pg_catalog.jsonb_array_elements_text(v_pipeline) s));
-  end if;
-  return v_stage #>> '{}';
-end $$;
-
-comment on function tock.next_stage is
-  'The queue in which a task continues after its run in p_queue is done: the named stage, or else the next '
-  'one; null if it ends. TK422 for a stage outside its pipeline.';
-
--- The pending changes are already in p_again, so a changed payload is checked.
+-- Raises TK422, with its field, for the first unchanged payload that is too large for the next stage. The
+-- pending changes are already in p_again, so a changed payload is checked.
 create or replace function tock.check_stages_take(p_again tock.next_attempt[], p_fields text[])
 returns void language plpgsql stable as $$
 declare
@@ -49,18 +23,34 @@ begin
   end loop;
 end $$;
 
-comment on function tock.check_stages_take is
-  'Raises TK422, with its field, for the first unchanged payload that is too large for the next stage.';
-
+-- The stage in which a task with a pipeline continues after its run is done: the named one, or else the next;
+-- queue null if it ends. TK422 for a stage outside its pipeline, or for a payload that is too large for it.
 create or replace function tock.pipeline_continuation(p_run tock.leased_run, p_item jsonb, p_options jsonb)
 returns tock.continuation language plpgsql volatile as $$
 declare
+  v_pipeline jsonb := p_options -> 'pipeline';
+  v_stage jsonb := p_item -> 'stage';
+  v_field text := pg_catalog.format('results[%s].', p_run.n - 1);
   v_next tock.continuation;
   v_policy tock.queues;
 begin
   v_next.waits := false;
-  v_next.queue := tock.next_stage(p_options, p_run.queue, p_item,
-    pg_catalog.format('results[%s].stage', p_run.n - 1));
+  v_next.queue := v_stage #>> '{}';
+  if v_stage is null then
+    v_next.queue := v_pipeline ->> (
+      select s.n::integer from pg_catalog.jsonb_array_elements_text(v_pipeline) with ordinality s (stage, n)
+      where s.stage = p_run.queue);
+  elsif v_pipeline is null then
+    perform tock.refuse(422, 'this task has no pipeline and therefore no stages', v_field || 'stage',
+      'leave out stage');
+  elsif v_stage <> 'null'
+    and not (case when pg_catalog.jsonb_typeof(v_stage) = 'string' then v_pipeline ? v_next.queue
+    else false end)
+  then
+    perform tock.refuse(422, 'stage must be in the pipeline of this task, or null to end the task here',
+      v_field || 'stage', 'its stages: ' || (select pg_catalog.string_agg(s, ', ')
+        from pg_catalog.jsonb_array_elements_text(v_pipeline) s));
+  end if;
   if v_next.queue is not null and p_run.state is null then
     v_next.payload := nullif(p_item -> 'result', 'null');
     v_next.unchanged := v_next.payload is null;
@@ -73,13 +63,9 @@ begin
         pg_catalog.format(
           'the result becomes the payload of the next stage, and queue %s accepts payloads of up to %s bytes '
           'of JSON',
-        v_next.queue, v_policy.max_payload_bytes), pg_catalog.format('results[%s].result', p_run.n - 1),
+        v_next.queue, v_policy.max_payload_bytes), v_field || 'result',
         'store large data elsewhere and send its address, or raise max_payload_bytes of the queue');
     end if;
   end if;
   return v_next;
 end $$;
-
-comment on function tock.pipeline_continuation is
-  'The stage in which a task with a pipeline continues after its run is done; queue null if it ends. TK422 '
-  'for a stage outside its pipeline, or for a payload that is too large for it.';

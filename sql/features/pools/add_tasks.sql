@@ -23,6 +23,7 @@ comment on function tock.add_tasks is
   'Adds tasks to a pool for workers to take, in this order; tasks that are in it already stay as they are. '
   'Returns the number added.';
 
+-- Raises TK422 for an invalid list of tasks.
 create or replace function tock.check_tasks(p_tasks text[], p_most integer)
 returns void language plpgsql immutable as $$
 declare
@@ -41,5 +42,3 @@ begin
       pg_catalog.format('tasks[%s]', v_wrong - 1));
   end if;
 end $$;
-
-comment on function tock.check_tasks is 'Raises TK422 for an invalid list of tasks.';

@@ -79,8 +79,14 @@ begin
       select p.* into v_task from tock.pool_members p where p.number = v_task.number for update;
       continue when not found;
     end if;
-    v_worker := case when p_worker is null then tock.free_worker(p_pool)
-      else tock.member_of_worker(p_pool, p_worker) end;
+    if p_worker is not null then
+      v_worker := tock.member_of_worker(p_pool, p_worker);
+    else
+      v_worker := tock.lock_first_waiting(p_pool, 'free');
+      if v_worker.leased_until <= pg_catalog.clock_timestamp() then
+        v_worker := (tock.free_workers(p_pool, 1))[1];
+      end if;
+    end if;
     if v_worker.task is not null and v_worker.leased_until <= pg_catalog.clock_timestamp() then
       perform tock.end_assignment(v_worker, v_worker.offered, true);
       continue;

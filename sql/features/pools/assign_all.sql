@@ -52,7 +52,9 @@ comment on function tock.assign_tasks is
   'them in the order given, with the states assigned, held, waiting, none, and busy for a task that another '
   'call is assigning.';
 
--- The number of a new task is null.
+-- The tasks of a list that no live worker holds and no other call is assigning, in its order, each once. The
+-- number of a new task is null. Its lock shows whether another call is assigning it. The lock is released at
+-- once, because 10,000 locks would exceed the lock table of the server.
 create or replace function tock.unheld_tasks(p_pool text, p_tasks text[])
 returns tock.pool_members[] language plpgsql volatile as $$
 begin
@@ -62,27 +64,16 @@ begin
       coalesce(p.lease_seconds, 60), p.since, p.leased_until, p.check_at)::tock.pool_members
     from (select u.task, min(u.n) as n from unnest(p_tasks) with ordinality u(task, n) group by u.task) t
     cross join lateral tock.member_of_task(p_pool, t.task) p
-    where case when p.number is null then tock.is_not_being_assigned(p_pool, t.task)
-      else p.worker is null or p.leased_until <= pg_catalog.clock_timestamp() end
+    where case
+      when p.number is not null then p.worker is null or p.leased_until <= pg_catalog.clock_timestamp()
+      when pg_catalog.pg_try_advisory_lock(tock.pairing_key(p_pool, 'task', t.task))
+        then pg_catalog.pg_advisory_unlock(tock.pairing_key(p_pool, 'task', t.task))
+      else false end
     order by t.n);
 end $$;
 
-comment on function tock.unheld_tasks is
-  'The tasks of a list that no live worker holds and no other call is assigning, in its order, each once.';
-
--- The function releases the lock at once, because 10,000 locks would exceed the lock table of the server.
-create or replace function tock.is_not_being_assigned(p_pool text, p_task text)
-returns boolean language plpgsql volatile as $$
-declare
-  v_key bigint := tock.pairing_key(p_pool, 'task', p_task);
-begin
-  return case when pg_catalog.pg_try_advisory_lock(v_key) then pg_catalog.pg_advisory_unlock(v_key)
-    else false end;
-end $$;
-
-comment on function tock.is_not_being_assigned is
-  'True if no assign_task() is assigning a task at this moment.';
-
+-- Like pair_all(). If another session has locked one of the tasks, pairs each half separately, down to the
+-- single task that is left out, or until that takes too long.
 create or replace function tock.pair_parts(
   p_pool text, p_tasks tock.pool_members[], p_lease_seconds integer, p_until timestamptz, out pairs bigint[],
   out tried text[])
@@ -106,12 +97,9 @@ exception when lock_not_available then
   tried := v_first.tried || v_second.tried;
 end $$;
 
-comment on function tock.pair_parts is
-  'Like pair_all(). If another session has locked one of the tasks, pairs each half separately, down to the '
-  'single task that is left out, or until that takes too long.';
-
--- The steps are those of pair(): lock, delete, insert, restore. The insert follows the order of names, so
--- that two calls with the same tasks cannot deadlock.
+-- Assigns each task to a free worker while there are any; returns the fencing tokens. The steps are those of
+-- pair(): lock, delete, insert, restore. The insert follows the order of names, so that two calls with the
+-- same tasks cannot deadlock.
 create or replace function tock.pair_all(p_pool text, p_tasks tock.pool_members[], p_lease_seconds integer)
 returns bigint[] language plpgsql volatile
 set lock_timeout = '50ms' as $$
@@ -119,6 +107,7 @@ declare
   v_now timestamptz := pg_catalog.clock_timestamp();
   v_free tock.pool_members[] := tock.free_workers(p_pool, pg_catalog.cardinality(p_tasks));
   v_count integer := pg_catalog.cardinality(v_free);
+  v_locked bigint[];
   v_assignable tock.pool_members[];
   v_numbers bigint[];
   v_workers text[];
@@ -126,7 +115,21 @@ begin
   if v_count = 0 then
     return '{}';
   end if;
-  v_assignable := tock.assignable_tasks(p_tasks, v_count);
+  v_locked := array(
+    select w.number
+    from (select t.number, t.ordinality as n from unnest(p_tasks) with ordinality t
+      where t.number is not null) o
+    join tock.pool_members w on w.number = any (array[o.number])
+    -- not `is null`, for which a plan might read all waiting tasks by their partial index
+    where pg_catalog.num_nulls(w.worker) = 1
+    order by o.n limit v_count for update of w skip locked);
+  -- the new tasks, and the waiting ones that it could lock
+  v_assignable := array(
+    select row(o.number, o.pool, null, o.task, false, o.offered, o.turn, o.lease_seconds, o.since,
+      o.leased_until, o.check_at)::tock.pool_members
+    from unnest(p_tasks) with ordinality o
+    where o.number is null or o.number in (select l from unnest(v_locked) l)
+    order by o.ordinality limit v_count);
   delete from tock.pool_members p where p.number = any (array(
     select f.number from unnest(v_free[:pg_catalog.cardinality(v_assignable)]) f
     union all select g.number from unnest(v_assignable) g where g.number is not null));
@@ -154,29 +157,3 @@ begin
   end if;
   return v_numbers;
 end $$;
-
-comment on function tock.pair_all is
-  'Assigns each task to a free worker while there are any; returns the fencing tokens.';
-
-create or replace function tock.assignable_tasks(p_tasks tock.pool_members[], p_limit integer)
-returns tock.pool_members[] language plpgsql volatile as $$
-declare
-  v_locked bigint[] := array(
-    select w.number
-    from (select t.number, t.ordinality as n from unnest(p_tasks) with ordinality t
-      where t.number is not null) o
-    join tock.pool_members w on w.number = any (array[o.number])
-    -- not `is null`, for which a plan might read all waiting tasks by their partial index
-    where pg_catalog.num_nulls(w.worker) = 1
-    order by o.n limit p_limit for update of w skip locked);
-begin
-  return array(
-    select row(o.number, o.pool, null, o.task, false, o.offered, o.turn, o.lease_seconds, o.since,
-      o.leased_until, o.check_at)::tock.pool_members
-    from unnest(p_tasks) with ordinality o
-    where o.number is null or o.number in (select l from unnest(v_locked) l)
-    order by o.ordinality limit p_limit);
-end $$;
-
-comment on function tock.assignable_tasks is
-  'The first tasks of a list that can be assigned: new ones, and waiting ones, which it locks.';

@@ -11,9 +11,8 @@ declare
   v_members tock.pool_members[];
 begin
   perform tock.check_member(p_pool, coalesce(p_worker, '-'), coalesce(p_task, '-'), null);
-  if not coalesce(p_limit between 1 and 10000, false) then
-    perform tock.refuse(422, 'limit must be a whole number from 1 to 10000', 'limit');
-  elsif p_task is not null then
+  perform tock.check_range(p_limit, 1, 10000, 'limit');
+  if p_task is not null then
     v_members := array[tock.member_of_task(p_pool, p_task)];
   elsif p_worker is not null then
     v_members := array[tock.member_of_worker(p_pool, p_worker)];

@@ -1,3 +1,4 @@
+-- Raises TK422 for an invalid pool, worker, task or lease_seconds.
 create or replace function tock.check_member(
   p_pool text, p_worker text, p_task text, p_lease_seconds integer)
 returns void language plpgsql immutable as $$
@@ -15,18 +16,16 @@ begin
   end if;
 end $$;
 
-comment on function tock.check_member is 'Raises TK422 for an invalid pool, worker, task or lease_seconds.';
-
--- A call that adds a new worker to a pool must take the lock of that worker. For other calls the lock only
--- saves work, since the unique keys decide. A call that waits here holds no row that another call may need.
+-- The key of the advisory lock of a task or a worker in a pool. A call that adds a new worker to a pool must
+-- take the lock of that worker. For other calls the lock only saves work, since the unique keys decide. A
+-- call that waits here holds no row that another call may need.
 create or replace function tock.pairing_key(p_pool text, p_side text, p_name text)
 returns bigint language sql stable as $$
   select pg_catalog.hashtextextended(pg_catalog.concat_ws(' ', p_side, p_pool, p_name),
     'tock'::regnamespace::oid::bigint)
 $$;
 
-comment on function tock.pairing_key is 'The key of the advisory lock of a task or a worker in a pool.';
-
+-- The row of a worker in a pool, expired or not.
 create or replace function tock.member_of_worker(p_pool text, p_worker text)
 returns tock.pool_members language plpgsql volatile as $$
 declare
@@ -36,8 +35,7 @@ begin
   return v_member;
 end $$;
 
-comment on function tock.member_of_worker is 'The row of a worker in a pool, expired or not.';
-
+-- The row of a task in a pool, expired or not.
 create or replace function tock.member_of_task(p_pool text, p_task text)
 returns tock.pool_members language plpgsql volatile as $$
 declare
@@ -47,8 +45,7 @@ begin
   return v_member;
 end $$;
 
-comment on function tock.member_of_task is 'The row of a task in a pool, expired or not.';
-
+-- Puts a free worker or a waiting task at the end of its list; false if it is in the pool already.
 create or replace function tock.append_to_wait_list(
   p_pool text, p_worker text, p_task text, p_lease_seconds integer, p_until timestamptz)
 returns boolean language plpgsql volatile as $$
@@ -63,14 +60,12 @@ begin
   return found;
 end $$;
 
-comment on function tock.append_to_wait_list is
-  'Puts a free worker or a waiting task at the end of its list; false if it is in the pool already.';
-
--- The caller holds the row locks, or the delete takes them. After the delete, the free worker and the waiting
--- task are in no list, and the two unique keys show whether another call has paired one of them. If so, both
--- rows are restored. The fencing token is drawn after all waits except one: an open transaction that has
--- added the same task makes the insert wait. If that transaction is rolled back, other calls may add, take
--- and end the task before this one wakes up. This call then has a lower fencing token than theirs.
+-- Assigns a task to a worker; all null if another call has paired one of them. The caller holds the row
+-- locks, or the delete takes them. After the delete, the free worker and the waiting task are in no list, and
+-- the two unique keys show whether another call has paired one of them. If so, both rows are restored. The
+-- fencing token is drawn after all waits except one: an open transaction that has added the same task makes
+-- the insert wait. If that transaction is rolled back, other calls may add, take and end the task before this
+-- one wakes up. This call then has a lower fencing token than theirs.
 create or replace function tock.pair(
   p_pool text, p_worker text, p_task text, p_free tock.pool_members, p_waiting tock.pool_members,
   p_lease_seconds integer)
@@ -96,9 +91,8 @@ begin
   return v_pair;
 end $$;
 
-comment on function tock.pair is
-  'Assigns a task to a worker; all null if another call has paired one of them.';
-
+-- Ends an assignment; with p_vanished only if its worker is still past its deadline. The task waits again or
+-- is gone; the worker is free again if it had joined and is alive.
 create or replace function tock.end_assignment(
   p_member tock.pool_members, p_again boolean, p_vanished boolean)
 returns boolean language plpgsql volatile as $$
@@ -118,7 +112,3 @@ begin
   end if;
   return true;
 end $$;
-
-comment on function tock.end_assignment is
-  'Ends an assignment; with p_vanished only if its worker is still past its deadline. The task waits again '
-  'or is gone; the worker is free again if it had joined and is alive.';

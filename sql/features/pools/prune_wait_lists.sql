@@ -1,3 +1,5 @@
+-- Sets the start of the wait lists to their first entry, keeps the four newest cursors of each, and deletes
+-- the cursors of up to 500 empty pools a call.
 create or replace function tock.prune_wait_lists()
 returns void language plpgsql volatile as $$
 declare
@@ -28,13 +30,10 @@ begin
   end loop;
 end $$;
 
-comment on function tock.prune_wait_lists is
-  'Sets the start of the wait lists to their first entry, keeps the four newest cursors of each, and '
-  'deletes the cursors of up to 500 empty pools a call.';
-
--- The start moves down to an entry below it, unless another session has locked that entry; the lock that the
--- check takes ends with the check. The start moves up to the first entry if a search for that takes long, as
--- it does while an old transaction keeps dead entries.
+-- Sets the start of a wait list to its first entry if its cursors are elsewhere. The start moves down to an
+-- entry below it, unless another session has locked that entry; the lock that the check takes ends with the
+-- check. The start moves up to the first entry if a search for that takes long, as it does while an old
+-- transaction keeps dead entries.
 create or replace function tock.reset_wait_list_start(p_pool text, p_list text)
 returns void language plpgsql volatile as $$
 declare
@@ -66,6 +65,3 @@ begin
     perform tock.save_wait_list_cursor(p_pool, p_list, coalesce(v_first, v_last), 4, null);
   end if;
 end $$;
-
-comment on function tock.reset_wait_list_start is
-  'Sets the start of a wait list to its first entry if its cursors are elsewhere.';

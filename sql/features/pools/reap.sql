@@ -1,7 +1,8 @@
--- The maintenance job reap_pools does this for all pools. A take_task() that finds no task calls this
--- function, which checks up to 100 deadlines of the last minute. If the job is late, as in a suspended
--- database, the function does the work of the job for this pool. So next_wake_at() need not wake the database
--- for a pool.
+-- Makes the added tasks of vanished workers wait again: those of the last minute, or all if the maintenance
+-- job is late. Returns whether there were any. The maintenance job reap_pools does this for all pools. A
+-- take_task() that finds no task calls this function, which checks up to 100 deadlines of the last minute. If
+-- the job is late, as in a suspended database, the function does the work of the job for this pool. So
+-- next_wake_at() need not wake the database for a pool.
 create or replace function tock.release_vanished(p_pool text)
 returns boolean language plpgsql volatile as $$
 declare
@@ -28,10 +29,7 @@ begin
   return v_any;
 end $$;
 
-comment on function tock.release_vanished is
-  'Makes the added tasks of vanished workers wait again: those of the last minute, or all if the '
-  'maintenance job is late. Returns whether there were any.';
-
+-- Removes the vanished workers of one pool, among p_limit with a due check; returns the number checked.
 create or replace function tock.reap_pool(p_pool text, p_from timestamptz, p_now timestamptz, p_limit integer)
 returns integer language plpgsql volatile as $$
 declare
@@ -48,9 +46,6 @@ begin
   where p.number = any (array[d.number]) and d.leased_until > p_now;
   return pg_catalog.cardinality(v_due);
 end $$;
-
-comment on function tock.reap_pool is
-  'Removes the vanished workers of one pool, among p_limit with a due check; returns the number checked.';
 
 -- The job continues where its last call stopped. Once a minute it reads all, since a transaction may have
 -- committed late.

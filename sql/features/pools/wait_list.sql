@@ -1,8 +1,8 @@
--- A wait list is read from the fourth newest cursor: about 64 assignments back, since one assignment in
--- sixteen saves a cursor. Below that lie dead entries for as long as an old snapshot keeps them. Cursors are
--- read from the highest number, where no dead entries are. A live entry below the start was committed late,
--- or an open transaction had locked it. A call looks for such an entry when there is none above, and so does
--- the maintenance job. Four cursors saved at once move the start.
+-- The turn from which a wait list is read. A wait list is read from the fourth newest cursor: about 64
+-- assignments back, since one assignment in sixteen saves a cursor. Below that lie dead entries for as long
+-- as an old snapshot keeps them. Cursors are read from the highest number, where no dead entries are. A live
+-- entry below the start was committed late, or an open transaction had locked it. A call looks for such an
+-- entry when there is none above, and so does the maintenance job. Four cursors saved at once move the start.
 create or replace function tock.wait_list_start(p_pool text, p_list text)
 returns bigint language plpgsql volatile as $$
 begin
@@ -11,8 +11,7 @@ begin
     order by m.pool desc, m.line desc, m.number desc offset 3 limit 1), 0);
 end $$;
 
-comment on function tock.wait_list_start is 'The turn from which a wait list is read.';
-
+-- Saves how far a wait list has been read; four cursors at once move its start there.
 create or replace function tock.save_wait_list_cursor(
   p_pool text, p_list text, p_reached bigint, p_marks integer, p_rest_until timestamptz)
 returns void language plpgsql volatile as $$
@@ -22,10 +21,8 @@ begin
   from pg_catalog.generate_series(1, p_marks);
 end $$;
 
-comment on function tock.save_wait_list_cursor is
-  'Saves how far a wait list has been read; four cursors at once move its start there.';
-
--- Locked rows are skipped, so that an assignment in an open transaction blocks no other.
+-- Locks the first p_limit entries of a wait list between two turns. Locked rows are skipped, so that an
+-- assignment in an open transaction blocks no other.
 create or replace function tock.lock_waiting(
   p_pool text, p_list text, p_from bigint, p_below bigint, p_limit integer)
 returns tock.pool_members[] language plpgsql volatile as $$
@@ -42,10 +39,9 @@ begin
     order by p.pool, p.turn limit p_limit for update skip locked);
 end $$;
 
-comment on function tock.lock_waiting is 'Locks the first p_limit entries of a wait list between two turns.';
-
--- A slow search without a result is not repeated for twenty times as long. Dead entries that an open
--- transaction keeps then cost at most a twentieth of the time.
+-- Locks the first p_limit entries below the start of their wait list; none while that search rests. A slow
+-- search without a result is not repeated for twenty times as long. Dead entries that an open transaction
+-- keeps then cost at most a twentieth of the time.
 create or replace function tock.lock_waiting_below(p_pool text, p_list text, p_start bigint, p_limit integer)
 returns tock.pool_members[] language plpgsql volatile as $$
 declare
@@ -68,9 +64,7 @@ begin
   return v_members;
 end $$;
 
-comment on function tock.lock_waiting_below is
-  'Locks the first p_limit entries below the start of their wait list; none while that search rests.';
-
+-- Locks the first entry of a wait list, the oldest waiting task or a free worker; null if there is none.
 create or replace function tock.lock_first_waiting(p_pool text, p_list text)
 returns tock.pool_members language plpgsql volatile as $$
 declare
@@ -91,50 +85,15 @@ begin
   return v_members[1];
 end $$;
 
-comment on function tock.lock_first_waiting is
-  'Locks the first entry of a wait list, the oldest waiting task or a free worker; null if there is none.';
-
--- Removes the vanished workers that it finds on the way.
-create or replace function tock.free_worker(p_pool text)
-returns tock.pool_members language plpgsql volatile as $$
-declare
-  v_member tock.pool_members;
-begin
-  for v_step in 1 .. 1000 loop
-    v_member := tock.lock_first_waiting(p_pool, 'free');
-    if v_member.number is null or v_member.leased_until > pg_catalog.clock_timestamp() then
-      return v_member;
-    end if;
-    perform tock.remove_vanished_from(p_pool, v_member.turn);
-  end loop;
-  return null;
-end $$;
-
-comment on function tock.free_worker is
-  'Locks the worker that has been free for longest; null if there is none.';
-
-create or replace function tock.remove_vanished_from(p_pool text, p_number bigint)
-returns void language plpgsql volatile as $$
-declare
-  v_next bigint[] := array(
-    select n.number from tock.pool_members n where n.pool = p_pool and n.task is null and n.turn >= p_number
-    order by n.pool, n.turn limit 1000);
-begin
-  delete from tock.pool_members p where p.number = any (array(
-    select w.number from tock.pool_members w
-    where w.number = any (v_next) and w.task is null and w.leased_until <= pg_catalog.clock_timestamp()
-    for update skip locked));
-end $$;
-
-comment on function tock.remove_vanished_from is
-  'Removes the vanished workers among the next 1,000 free workers.';
-
+-- Locks the p_limit workers that have been free for longest. Removes the vanished workers that it finds on
+-- the way, and those among the 1,000 that follow.
 create or replace function tock.free_workers(p_pool text, p_limit integer)
 returns tock.pool_members[] language plpgsql volatile as $$
 declare
   v_start bigint := tock.wait_list_start(p_pool, 'free');
   v_free tock.pool_members[];
   v_gone bigint;
+  v_next bigint[];
 begin
   for v_step in 1 .. 1000 loop
     v_free := tock.lock_waiting(p_pool, 'free', v_start, 9223372036854775807, p_limit);
@@ -146,9 +105,13 @@ begin
     if v_gone is null then
       return v_free;
     end if;
-    perform tock.remove_vanished_from(p_pool, v_gone);
+    v_next := array(
+      select n.number from tock.pool_members n where n.pool = p_pool and n.task is null and n.turn >= v_gone
+      order by n.pool, n.turn limit 1000);
+    delete from tock.pool_members p where p.number = any (array(
+      select w.number from tock.pool_members w
+      where w.number = any (v_next) and w.task is null and w.leased_until <= pg_catalog.clock_timestamp()
+      for update skip locked));
   end loop;
   return '{}';
 end $$;
-
-comment on function tock.free_workers is 'Locks the p_limit workers that have been free for longest.';

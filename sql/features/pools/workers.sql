@@ -57,6 +57,8 @@ comment on function tock.join_pool is
   'from now and returns the task that it holds. With p_fencing_token it is a heartbeat for that assignment '
   'only: if that is over, the state is lost and nothing else happens.';
 
+-- Moves the deadline of a worker, or returns its present one while another session holds the row; null if the
+-- assignment is over or gone.
 create or replace function tock.heartbeat(
   p_member tock.pool_members, p_lease_seconds integer, p_joined boolean)
 returns timestamptz language plpgsql volatile as $$
@@ -83,10 +85,6 @@ begin
   where p.number = p_member.number;
   return v_now + v_seconds * interval '1 second';
 end $$;
-
-comment on function tock.heartbeat is
-  'Moves the deadline of a worker, or returns its present one while another session holds the row; null if '
-  'the assignment is over or gone.';
 
 create or replace function tock.leave_pool(p_pool text, p_worker text)
 returns boolean language plpgsql volatile security definer

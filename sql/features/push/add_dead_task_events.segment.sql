@@ -1,4 +1,6 @@
--- Two calls may end the same run. ended_at equals now() only in the transaction that wrote the result.
+-- Records, grouped by error, the final runs of tasks of these queues that failed or were lost in this
+-- transaction. Two calls may end the same run. ended_at equals now() only in the transaction that wrote the
+-- result.
 create or replace function tock.add_dead_task_events_{segment}(p_ended tock.ending[], p_queues text[])
 returns void language plpgsql volatile
 set plan_cache_mode = force_custom_plan as $$
@@ -21,7 +23,3 @@ begin
       where t.stream = e.stream and t.position = e.position offset 0) t) d
   group by d.queue, d.error;
 end $$;
-
-comment on function tock.add_dead_task_events_{segment} is
-  'Records, grouped by error, the final runs of tasks of these queues that failed or were lost in this '
-  'transaction.';

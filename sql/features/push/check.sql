@@ -1,49 +1,35 @@
-create or replace function tock.push_error(p_push jsonb)
-returns text[] language plpgsql immutable as $$
-declare
-  v_seconds jsonb := p_push -> 'timeout_seconds';
-  v_key text;
-begin
-  if pg_catalog.jsonb_typeof(p_push) <> 'object' then
-    return array['push', 'push must be an object with url and timeout_seconds, both optional, or null'];
-  end if;
-  select k into v_key from pg_catalog.jsonb_object_keys(p_push) k where k not in ('url', 'timeout_seconds')
-  order by k limit 1;
-  if found then
-    return array['push.' || v_key, 'push has no ' || v_key || '; it has url and timeout_seconds'];
-  elsif nullif(p_push -> 'url', 'null') is not null and tock.url_error(p_push -> 'url') is not null then
-    return array['push.url', 'url ' || tock.url_error(p_push -> 'url')];
-  elsif not (case when pg_catalog.jsonb_typeof(v_seconds) = 'number' then
-    v_seconds::numeric between 1 and 300 and v_seconds::numeric % 1 = 0
-      else coalesce(v_seconds, 'null') = 'null' end)
-  then
-    return array['push.timeout_seconds', 'timeout_seconds must be a whole number from 1 to 300'];
-  end if;
-  return null;
-end $$;
-
-comment on function tock.push_error is 'The error in the push setting of a queue: {field, message}, or null.';
-
+-- Raises TK422 for an invalid push setting of a queue.
 create or replace function tock.check_push_policy(p_queue text, p_push jsonb)
 returns void language plpgsql immutable as $$
 declare
-  v_error text[];
+  v_seconds jsonb := coalesce(p_push -> 'timeout_seconds', 'null');
+  v_key text;
 begin
   if coalesce(p_push, 'null') = 'null' then
     return;
   elsif p_queue = '*' then
     perform tock.refuse(422, 'the default policy cannot have push: all new queues would have it', 'push',
       'set push for a queue by its name');
+  elsif pg_catalog.jsonb_typeof(p_push) <> 'object' then
+    perform tock.refuse(422, 'push must be an object with url and timeout_seconds, both optional, or null',
+      'push');
   end if;
-  v_error := tock.push_error(p_push);
-  if v_error is not null then
-    perform tock.refuse(422, v_error[2], v_error[1]);
+  select k into v_key from pg_catalog.jsonb_object_keys(p_push) k where k not in ('url', 'timeout_seconds')
+  order by k limit 1;
+  if found then
+    perform tock.refuse(422, 'push has no ' || v_key || '; it has url and timeout_seconds', 'push.' || v_key);
+  elsif nullif(p_push -> 'url', 'null') is not null and tock.url_error(p_push -> 'url') is not null then
+    perform tock.refuse(422, 'url ' || tock.url_error(p_push -> 'url'), 'push.url');
+  elsif not (case when pg_catalog.jsonb_typeof(v_seconds) = 'number'
+    then v_seconds::numeric between 1 and 300 and v_seconds::numeric % 1 = 0
+    else v_seconds = 'null' end)
+  then
+    perform tock.refuse(422, 'timeout_seconds must be a whole number from 1 to 300', 'push.timeout_seconds');
   end if;
 end $$;
 
-comment on function tock.check_push_policy is 'Raises TK422 for an invalid push setting of a queue.';
-
--- A task goes to its own push_url, or else to the url of its queue.
+-- Raises TK422 for the first task with a push_url in a queue without push, or without one if it needs one. A
+-- task goes to its own push_url, or else to the url of its queue.
 create or replace function tock.check_push(p_tasks jsonb, p_policy tock.queues)
 returns void language plpgsql immutable as $$
 declare
@@ -66,6 +52,3 @@ begin
         else 'set push_url, or a url in push of the queue' end);
   end if;
 end $$;
-
-comment on function tock.check_push is
-  'Raises TK422 for the first task with a push_url in a queue without push, or without one if it needs one.';

@@ -1,5 +1,6 @@
--- The events are recorded in the transaction that ends the tasks, so both are committed or neither. If no
--- queue has a dead_webhook, the function reads only one index.
+-- Records which of the ended runs were the final runs of tasks of queues with a dead_webhook. The events are
+-- recorded in the transaction that ends the tasks, so both are committed or neither. If no queue has a
+-- dead_webhook, the function reads only one index.
 create or replace function tock.record_dead_tasks(p_segment integer, p_ended tock.ending[])
 returns void language plpgsql volatile as $$
 declare
@@ -20,9 +21,7 @@ begin
   execute pg_catalog.format('select tock.add_dead_task_events_%s($1, $2)', p_segment) using p_ended, v_queues;
 end $$;
 
-comment on function tock.record_dead_tasks is
-  'Records which of the ended runs were the final runs of tasks of queues with a dead_webhook.';
-
+-- The lowest number that may have an unsent dead task event.
 create or replace function tock.dead_task_events_from()
 returns bigint language sql volatile as $$
   -- 0 if the sequence was set back
@@ -31,9 +30,7 @@ returns bigint language sql volatile as $$
   where d.name = 'send_dead_task_events'
 $$;
 
-comment on function tock.dead_task_events_from is
-  'The lowest number that may have an unsent dead task event.';
-
+-- When the maintenance job send_dead_task_events has events to send; null while it has none.
 create or replace function tock.dead_task_events_due_at()
 returns timestamptz language plpgsql volatile as $$
 declare
@@ -49,12 +46,10 @@ begin
         limit 1) is not null);
 end $$;
 
-comment on function tock.dead_task_events_due_at is
-  'When the maintenance job send_dead_task_events has events to send; null while it has none.';
-
--- A writer draws a number while it holds the lock of the table. If no other session has that lock after the
--- sequence was read, all numbers up to there are committed or never will be. The next call starts above them,
--- where no dead entries lie.
+-- Sends new dead task events to the endpoints of queues with a dead_webhook, at most one message per queue
+-- and minute, as tasks in tock-webhooks; returns the number of events. A writer draws a number while it holds
+-- the lock of the table. If no other session has that lock after the sequence was read, all numbers up to
+-- there are committed or never will be. The next call starts above them, where no dead entries lie.
 create or replace function tock.send_dead_task_events(p_limit integer default 50000)
 returns integer language plpgsql volatile as $$
 declare
@@ -115,7 +110,3 @@ begin
     and (v_taken > 0 or d.reached_key is distinct from array[v_upto::text]);
   return v_taken;
 end $$;
-
-comment on function tock.send_dead_task_events is
-  'Sends new dead task events to the endpoints of queues with a dead_webhook, at most one message per queue '
-  'and minute, as tasks in tock-webhooks; returns the number of events.';

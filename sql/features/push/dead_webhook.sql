@@ -1,3 +1,4 @@
+-- Raises TK422 for an invalid dead_webhook of a queue.
 create or replace function tock.check_dead_webhook(p_queue text, p_webhook jsonb)
 returns void language plpgsql immutable as $$
 declare
@@ -14,10 +15,7 @@ begin
   select k into v_key from pg_catalog.jsonb_object_keys(p_webhook) k where k <> 'url' order by k limit 1;
   if found then
     perform tock.refuse(422, 'dead_webhook has no ' || v_key || '; it has url', 'dead_webhook.' || v_key);
-  elsif not p_webhook ? 'url' or tock.url_error(p_webhook -> 'url') is not null then
-    perform tock.refuse(422, 'url ' || coalesce(tock.url_error(p_webhook -> 'url'), tock.url_error('null')),
-      'dead_webhook.url');
+  elsif tock.url_error(p_webhook -> 'url') is not null then
+    perform tock.refuse(422, 'url ' || tock.url_error(p_webhook -> 'url'), 'dead_webhook.url');
   end if;
 end $$;
-
-comment on function tock.check_dead_webhook is 'Raises TK422 for an invalid dead_webhook of a queue.';

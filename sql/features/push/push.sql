@@ -74,9 +74,7 @@ set search_path = pg_catalog, pg_temp
 set lock_timeout = '2s' as $$
 #variable_conflict use_column
 begin
-  if p_overlap_seconds is null or p_overlap_seconds not between 0 and 2678400 then
-    perform tock.refuse(422, 'overlap_seconds must be a whole number from 0 to 2678400', 'overlap_seconds');
-  end if;
+  perform tock.check_range(p_overlap_seconds, 0, 2678400, 'overlap_seconds');
   update tock.queues q set push_generation = q.push_generation + 1,
     push_previous_until = case when p_overlap_seconds > 0
       then pg_catalog.clock_timestamp() + p_overlap_seconds * interval '1 second' end

@@ -1,3 +1,4 @@
+-- What the limits of a queue allow now, and how many runs are running; allowed is null while that is unknown.
 create or replace function tock.limiter_state_of(p_queue text, p_policy tock.queues)
 returns tock.limiter_state language plpgsql volatile as $$
 declare
@@ -55,12 +56,9 @@ begin
   return v_one;
 end $$;
 
-comment on function tock.limiter_state_of is
-  'What the limits of a queue allow now, and how many runs are running; allowed is null while that is '
-  'unknown.';
-
--- The function checks the limit before it tries the lock, so that claims at a limit do not block claims that
--- may start.
+-- limiter_state_of(), with the lock of the limit held if it allows runs; allowed is null if another session
+-- holds that lock (with p_wait: for longer than 50 ms). The function checks the limit before it tries the
+-- lock, so that claims at a limit do not block claims that may start.
 create or replace function tock.acquire_from_limiter(p_queue text, p_policy tock.queues, p_wait boolean)
 returns tock.limiter_state language plpgsql volatile as $$
 declare
@@ -84,12 +82,9 @@ begin
   return v_one;
 end $$;
 
-comment on function tock.acquire_from_limiter is
-  'limiter_state_of(), with the lock of the limit held if it allows runs; allowed is null if another '
-  'session holds that lock (with p_wait: for longer than 50 ms).';
-
--- If two sessions are ever here at the same time, for example with an old snapshot, one of them finds its row
--- deleted or the next number in use, and raises 40001.
+-- Records what a claim has used of the limits of a queue; 40001 if its state was outdated. If two sessions
+-- are ever here at the same time, for example with an old snapshot, one of them finds its row deleted or the
+-- next number in use, and raises 40001.
 create or replace function tock.record_limiter_state(
   p_queue text, p_policy tock.queues, p_asked tock.limiter_state, p_token uuid, p_started integer)
 returns void language plpgsql volatile as $$
@@ -120,17 +115,15 @@ begin
   end if;
 end $$;
 
-comment on function tock.record_limiter_state is
-  'Records what a claim has used of the limits of a queue; 40001 if its state was outdated.';
-
 -- The limits of a queue: at most max_running runs at a time, and rate_limit starts per rate_seconds from a
 -- bucket of rate_burst. A claim decides. It holds the lock of the limit from before it counts until it
 -- commits. queue_limiter_state has the tokens of the open leases. The tables of leases and results say which
 -- of their runs have ended, so the end of a run writes nothing here. An expired lease counts until it is
 -- reaped: its worker may still be at work.
 
--- Claims that did not yet see the limit in their policy did not record their leases. So for ten seconds after
--- a claim first saw the limit, open leases are read from the tables. By then each of those older claims shows
+-- All open leases of a queue, read from the tables; null while another session is claiming from it. Claims
+-- that did not yet see the limit in their policy did not record their leases. So for ten seconds after a
+-- claim first saw the limit, open leases are read from the tables. By then each of those older claims shows
 -- as a lease, or as a stream lock of another session. The first claim records the start of these ten seconds.
 -- The first claim after them records the open leases, even if it claims nothing.
 create or replace function tock.open_leases(p_queue text)
@@ -163,6 +156,3 @@ begin
   end loop;
   return v_leases;
 end $$;
-
-comment on function tock.open_leases is
-  'All open leases of a queue, read from the tables; null while another session is claiming from it.';

@@ -1,5 +1,6 @@
--- A lease whose runs have all ended cannot have running runs again, so it is left out.
-create or replace function tock.running_leases_{suffix}(p_tokens uuid[], out runs integer, out tokens uuid[])
+-- The number of unfinished runs of these leases of one segment, and the leases that have any. A lease whose
+-- runs have all ended cannot have running runs again, so it is left out.
+create or replace function tock.running_leases_{segment}(p_tokens uuid[], out runs integer, out tokens uuid[])
 language sql volatile as $$
   with leased as materialized (
     select l.* from unnest(p_tokens) t (token) cross join lateral (
@@ -14,6 +15,3 @@ language sql volatile as $$
         and e.position <> all (coalesce(l.skips, '{}')) offset 0) x) o
   where o.runs > 0
 $$;
-
-comment on function tock.running_leases_{suffix} is
-  'The number of unfinished runs of these leases of one segment, and the leases that have any.';

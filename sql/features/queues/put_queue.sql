@@ -58,6 +58,7 @@ comment on function tock.put_queue is
   'Makes a queue or changes the given settings; the others stay. ''*'' is the default policy. TK422 names a '
   'setting that is out of range.';
 
+-- The queue from which webhooks are pushed, made or repaired if necessary.
 create or replace function tock.open_webhooks()
 returns tock.queues language plpgsql volatile as $$
 declare
@@ -76,9 +77,6 @@ begin
   end if;
   return v_queue;
 end $$;
-
-comment on function tock.open_webhooks is
-  'The queue from which webhooks are pushed, made or repaired if necessary.';
 
 create or replace function tock.queue(p_queue text)
 returns setof tock.queues language plpgsql volatile security definer

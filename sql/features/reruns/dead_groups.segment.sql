@@ -1,3 +1,4 @@
+-- dead_groups() for one segment: the number of dead tasks that it scanned, and the groups.
 create or replace function tock.dead_groups_{segment}(p_queue text, p_scan_limit integer, p_since timestamptz)
 returns table (seen bigint, errors jsonb) language sql stable as $$
   with seen as materialized (
@@ -20,6 +21,3 @@ returns table (seen bigint, errors jsonb) language sql stable as $$
     group by 1)
   select (select count(*) from seen), coalesce(pg_catalog.jsonb_agg(g), '[]') from grouped g
 $$;
-
-comment on function tock.dead_groups_{segment} is
-  'dead_groups() for one segment: the number of dead tasks that it scanned, and the groups.';

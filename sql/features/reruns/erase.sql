@@ -22,8 +22,9 @@ begin
     perform tock.refuse(409, 'the task is ' || v_task.state || ': only a task that has ended can be erased',
       'id', 'cancel it first');
   end if;
-  -- no part of the archive is recorded meanwhile with the data that is erased here
-  perform tock.lock_archive(false);
+  -- archived() records no part of the archive meanwhile with the data that is erased here
+  perform pg_catalog.pg_advisory_xact_lock_shared(tock.lock_space(),
+    tock.named_key('maintenance_job', 'erasing archived tasks'));
   v_ids := array(select v_task.task_id union select v_task.current_id);
   while v_n < pg_catalog.cardinality(v_ids) loop
     v_n := v_n + 1;

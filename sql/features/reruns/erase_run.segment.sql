@@ -1,3 +1,4 @@
+-- Erases a run, its result and its notes; returns the ids of its successors.
 create or replace function tock.erase_run_{segment}(p_stream integer, p_position bigint)
 returns bigint[] language plpgsql volatile as $$
 begin
@@ -16,6 +17,3 @@ begin
     select m.other_id from tock.run_overrides_{segment} m
     where m.stream = p_stream and m.position = p_position and m.kind = 'superseded');
 end $$;
-
-comment on function tock.erase_run_{segment} is
-  'Erases a run, its result and its notes; returns the ids of its successors.';

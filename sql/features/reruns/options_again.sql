@@ -1,6 +1,6 @@
--- expires_at is kept if it is in the future. The unique key and the dependencies stay with the first task. A
--- pipeline continues from the stage where the task runs again. The data of parents or children stays in the
--- payload, and so do the options that say so.
+-- The options of a rerun in a queue, from those of the task. expires_at is kept if it is in the future. The
+-- unique key and the dependencies stay with the first task. A pipeline continues from the stage where the
+-- task runs again. The data of parents or children stays in the payload, and so do the options that say so.
 create or replace function tock.options_again(p_options jsonb, p_policy tock.queues, p_now timestamptz)
 returns jsonb language sql stable as $$
   select nullif(pg_catalog.jsonb_strip_nulls((coalesce(p_options, '{}')
@@ -14,5 +14,3 @@ returns jsonb language sql stable as $$
         then (p_options ->> 'expires_at')::timestamptz
         else p_now + p_policy.max_wait_seconds * interval '1 second' end)), '{}')
 $$;
-
-comment on function tock.options_again is 'The options of a rerun in a queue, from those of the task.';

@@ -16,11 +16,8 @@ declare
   v_parts jsonb := '[]';
 begin
   perform tock.check_queue_name(p_queue);
-  if p_limit is null or p_limit not between 1 and 1000 then
-    perform tock.refuse(422, 'limit must be a whole number from 1 to 1000', 'limit');
-  elsif p_scan_limit is null or p_scan_limit not between 1 and 1000000 then
-    perform tock.refuse(422, 'scan_limit must be a whole number from 1 to 1000000', 'scan_limit');
-  end if;
+  perform tock.check_range(p_limit, 1, 1000, 'limit');
+  perform tock.check_range(p_scan_limit, 1, 1000000, 'scan_limit');
   for v_segment in
     select e.number from tock.segments e
     where e.first_position <= (select s.last_value from tock.positions s)
@@ -49,9 +46,10 @@ comment on function tock.dead_groups is
   'most frequent first, each with its newest task. Scans the newest p_scan_limit dead tasks; counted_all '
   'says whether those were all.';
 
--- Dead tasks are final, so nothing is locked. If two calls redrive one task, the primary key of reruns lets
--- only one of them succeed. The last 14 digits of a cursor are the time of the first call, because a task may
--- die later of a run that lies below the cursor.
+-- Runs up to p_limit dead tasks again as redrive() does, with checked arguments: their new ids, and the
+-- cursor of the next page. Dead tasks are final, so nothing is locked. If two calls redrive one task, the
+-- primary key of reruns lets only one of them succeed. The last 14 digits of a cursor are the time of the
+-- first call, because a task may die later of a run that lies below the cursor.
 create or replace function tock.redrive_page(
   p_queue text, p_filter jsonb, p_limit integer, p_cursor text, p_to_queue text, p_again boolean,
   p_reason text, out ids bigint[], out cursor text, out scanned integer)
@@ -77,10 +75,6 @@ begin
     tock.micros(pg_catalog.clock_timestamp())::bigint), 14, '0'));
   scanned := v_page.scanned;
 end $$;
-
-comment on function tock.redrive_page is
-  'Runs up to p_limit dead tasks again as redrive() does, with checked arguments: their new ids, and the '
-  'cursor of the next page.';
 
 create or replace function tock.redrive(
   p_queue text, p_filter jsonb default '{}', p_limit integer default 1000, p_cursor text default null,

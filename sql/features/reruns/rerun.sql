@@ -91,21 +91,12 @@ comment on function tock.rerun is
   'repeated call with the same request_id, which counts in each of their queues, returns the same for 24 '
   'hours, once it has run any again.';
 
+-- True if the content of a run or waiting task was erased.
 create or replace function tock.is_erased(p_id bigint)
-returns boolean language plpgsql volatile as $$
-declare
-  v_bytes integer := (select w.bytes from tock.waiting w where w.position = tock.position_of(p_id));
-begin
-  if tock.stream_of(p_id) <> 0 then
-    execute pg_catalog.format('select r.bytes from tock.runs_%s r where r.stream = $1 and r.position = $2',
-      tock.segment_of(tock.position_of(p_id))) into v_bytes
-    using tock.stream_of(p_id), tock.position_of(p_id);
-  end if;
-  return coalesce(v_bytes < 0, true);
-end $$;
+returns boolean language sql volatile
+as $$ select coalesce((select r.bytes < 0 from tock.stored_runs(array[p_id]) r), true) $$;
 
-comment on function tock.is_erased is 'True if the content of a run or waiting task was erased.';
-
+-- run_again() for tasks of any segment, in p_queue or each in its own queue.
 create or replace function tock.run_all_again(
   p_found tock.resolved_task[], p_queue text, p_kind text, p_again boolean, p_reason text)
 returns tock.resolved_task[] language plpgsql volatile as $$
@@ -140,6 +131,3 @@ begin
   end loop;
   return v_made;
 end $$;
-
-comment on function tock.run_all_again is
-  'run_again() for tasks of any segment, in p_queue or each in its own queue.';

@@ -1,6 +1,7 @@
--- p_found has tasks whose last run is in this segment, or waiting tasks. Payloads are copied from table to
--- table. If another call has run a task again meanwhile, the primary key of reruns leaves the task to that
--- call. An erased run has bytes -1.
+-- Makes new tasks of ended ones in a queue and records them in reruns; returns them with current_id as the
+-- new id. With p_again also of tasks that were run again before. p_found has tasks whose last run is in this
+-- segment, or waiting tasks. Payloads are copied from table to table. If another call has run a task again
+-- meanwhile, the primary key of reruns leaves the task to that call. An erased run has bytes -1.
 create or replace function tock.run_again_{segment}(
   p_found tock.resolved_task[], p_queue text, p_slot integer, p_kind text, p_again boolean, p_reason text)
 returns tock.resolved_task[] language plpgsql volatile
@@ -78,7 +79,3 @@ begin
   perform tock.notify_dependents(array(select f.current_id from unnest(p_found) f));
   return v_made;
 end $$;
-
-comment on function tock.run_again_{segment} is
-  'Makes new tasks of ended ones in a queue and records them in reruns; returns them with current_id as the '
-  'new id. With p_again also of tasks that were run again before.';

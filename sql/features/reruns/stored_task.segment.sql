@@ -1,3 +1,4 @@
+-- The stored data of a task, from a run of the segment or from tock.waiting.
 create or replace function tock.stored_task_{segment}(p_current_id bigint)
 returns table (
   priority smallint, tenant text, max_attempts smallint, bytes integer, payload json, options jsonb)
@@ -10,6 +11,3 @@ language sql stable as $$
   select w.priority, w.tenant, w.max_attempts, w.bytes, w.payload, w.options
   from tock.waiting w where tock.stream_of(p_current_id) = 0 and w.position = tock.position_of(p_current_id)
 $$;
-
-comment on function tock.stored_task_{segment} is
-  'The stored data of a task, from a run of the segment or from tock.waiting.';

@@ -1,5 +1,6 @@
--- PostgreSQL reads EST or CEST as a fixed offset, and FOO5 as a POSIX rule. Any other known name is in the
--- time zone database. (pg_timezone_names would read all its files.)
+-- Raises TK422 for a name that is not in the time zone database. PostgreSQL reads EST or CEST as a fixed
+-- offset, and FOO5 as a POSIX rule. Any other known name is in the time zone database. (pg_timezone_names
+-- would read all its files.)
 create or replace function tock.check_time_zone(p_zone text)
 returns void language plpgsql stable as $$
 begin
@@ -19,8 +20,7 @@ exception
       'use a name of the IANA time zone database, like Europe/Berlin, or UTC');
 end $$;
 
-comment on function tock.check_time_zone is 'Raises TK422 for a name that is not in the time zone database.';
-
+-- The settings of a schedule with their kind and range.
 create or replace function tock.schedule_settings()
 returns table (name text, kind text, low integer, high integer, words text[]) language sql immutable
 as $$
@@ -35,8 +35,7 @@ as $$
     ('missed_after_seconds', 'whole', 0, 86400, null), ('fire_as', 'text', 1, 100, null)
 $$;
 
-comment on function tock.schedule_settings is 'The settings of a schedule with their kind and range.';
-
+-- Raises TK422 for the first invalid setting of a schedule.
 create or replace function tock.check_schedule_settings(p_settings jsonb)
 returns void language plpgsql immutable as $$
 declare
@@ -76,9 +75,7 @@ begin
   end loop;
 end $$;
 
-comment on function tock.check_schedule_settings is
-  'Raises TK422 for the first invalid setting of a schedule.';
-
+-- Raises TK422 unless the tasks of a schedule can be enqueued.
 create or replace function tock.check_schedule_task(p_schedule tock.schedules)
 returns void language plpgsql stable as $$
 declare
@@ -124,9 +121,7 @@ begin
   end if;
 end $$;
 
-comment on function tock.check_schedule_task is
-  'Raises TK422 unless the tasks of a schedule can be enqueued.';
-
+-- The settings of a schedule as a row, with defaults; TK422 names an invalid setting.
 create or replace function tock.check_schedule(p_schedule text, p_settings jsonb)
 returns tock.schedules language plpgsql stable as $$
 declare
@@ -167,9 +162,7 @@ begin
   return v_row;
 end $$;
 
-comment on function tock.check_schedule is
-  'The settings of a schedule as a row, with defaults; TK422 names an invalid setting.';
-
+-- The task that a schedule enqueues for a fire; fire_as is the key of the payload that gets the fire.
 create or replace function tock.task_of(p_schedule tock.schedules, p_fire_at timestamptz)
 returns jsonb language sql stable as $$
   select p_schedule.options
@@ -179,6 +172,3 @@ returns jsonb language sql stable as $$
         'fire_at', pg_catalog.to_char(p_fire_at at time zone 'UTC',
         'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) end)
 $$;
-
-comment on function tock.task_of is
-  'The task that a schedule enqueues for a fire; fire_as is the key of the payload that gets the fire.';

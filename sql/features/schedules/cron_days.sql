@@ -1,4 +1,5 @@
--- Instants are whole seconds since 1970, and so are the local times of a time zone ("wall").
+-- The lowest set bit from p_from on; null if there is none. Instants are whole seconds since 1970, and so are
+-- the local times of a time zone ("wall").
 create or replace function tock.next_bit(p_bits bigint, p_from integer)
 returns integer language sql immutable as $$
   select pg_catalog.round(
@@ -7,10 +8,9 @@ returns integer language sql immutable as $$
     / 0.6931471805599453)::integer
 $$;
 
-comment on function tock.next_bit is 'The lowest set bit from p_from on; null if there is none.';
-
--- croner's rules: the workday nearest to a day stays in its month; if both kinds of days are restricted, one
--- of them is enough.
+-- The days of a month that a cron expression names, as bits; p_first is the first day of the month. croner's
+-- rules: the workday nearest to a day stays in its month; if both kinds of days are restricted, one of them
+-- is enough.
 create or replace function tock.cron_days_of(p_plan tock.cron_plan, p_first date)
 returns bigint language plpgsql immutable as $$
 declare
@@ -52,9 +52,7 @@ begin
   return case when p_plan.any_day or p_plan.both_days then v_days & v_named else v_days | v_named end;
 end $$;
 
-comment on function tock.cron_days_of is
-  'The days of a month that a cron expression names, as bits; p_first is the first day of the month.';
-
+-- The first second of a day from p_from on that a cron expression names; null if none is left.
 create or replace function tock.cron_time(p_plan tock.cron_plan, p_from integer)
 returns integer language plpgsql immutable as $$
 declare
@@ -79,6 +77,3 @@ begin
   v_minute := coalesce(v_minute, tock.next_bit(p_plan.minutes, 0));
   return v_hour * 3600 + v_minute * 60 + coalesce(v_second, tock.next_bit(p_plan.seconds, 0));
 end $$;
-
-comment on function tock.cron_time is
-  'The first second of a day from p_from on that a cron expression names; null if none is left.';

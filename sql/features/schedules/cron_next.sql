@@ -1,4 +1,5 @@
--- An expression without * or a step in second, minute and hour names fixed times. A time that the clocks skip
+-- The first instant after p_after at which a cron expression fires in a time zone; null if there is none. An
+-- expression without * or a step in second, minute and hour names fixed times. A time that the clocks skip
 -- fires right after the jump, if that is on the same day. A time that they show twice fires the first time.
 -- Any other expression fires whenever the clocks show a time that it names. Within two days clocks change at
 -- most once, and over the years by up to 25 hours (Apia in 2011). So only the two days after the start and
@@ -49,15 +50,10 @@ begin
   return null;
 end $$;
 
-comment on function tock.cron_after is
-  'The first instant after p_after at which a cron expression fires in a time zone; null if there is none.';
-
+-- True if clocks that jump ahead skip a time that a cron expression names, on the day on which they land.
 create or replace function tock.cron_skipped(
   p_plan tock.cron_plan, p_change bigint, p_before integer, p_after integer)
 returns boolean language sql stable as $$
   select coalesce(tock.cron_wall(p_plan, greatest(p_change + p_before, (p_change + p_after) / 86400 * 86400))
     < p_change + p_after, false)
 $$;
-
-comment on function tock.cron_skipped is
-  'True if clocks that jump ahead skip a time that a cron expression names, on the day on which they land.';

@@ -1,5 +1,5 @@
--- The grammar is that of croner with sloppyRanges, without years.
--- test/sql/features/schedules/cron-library.test.ts compares both.
+-- A cron expression of 5 or 6 fields as bit sets; TK422 names the invalid part. The grammar is that of croner
+-- with sloppyRanges, without years. test/sql/features/schedules/cron-library.test.ts compares both.
 create or replace function tock.parse_cron(p_cron text)
 returns tock.cron_plan language plpgsql stable as $$
 declare
@@ -35,9 +35,7 @@ begin
   return v_plan;
 end $$;
 
-comment on function tock.parse_cron is
-  'A cron expression of 5 or 6 fields as bit sets; TK422 names the invalid part.';
-
+-- Raises TK422 for an invalid part of a cron expression, with what is allowed.
 create or replace function tock.refuse_cron(p_field text, p_item text)
 returns void language plpgsql immutable as $$
 begin
@@ -53,9 +51,7 @@ begin
     || '; *, lists 1,3, ranges 1-5, steps */2, 1-9/2 and 1/2');
 end $$;
 
-comment on function tock.refuse_cron is
-  'Raises TK422 for an invalid part of a cron expression, with what is allowed.';
-
+-- The numbers that a field of a cron expression names, as bits.
 create or replace function tock.cron_field(p_field text, p_text text)
 returns bigint language plpgsql immutable as $$
 declare
@@ -94,9 +90,8 @@ begin
   return v_bits;
 end $$;
 
-comment on function tock.cron_field is 'The numbers that a field of a cron expression names, as bits.';
-
--- A name is replaced only if it stands alone and is not a step: not in SUN6 or */FEB.
+-- A part of a cron field with numbers instead of the names of months and days. A name is replaced only if it
+-- stands alone and is not a step: not in SUN6 or */FEB.
 create or replace function tock.cron_names(p_field text, p_item text)
 returns text language plpgsql immutable as $$
 declare
@@ -116,9 +111,7 @@ begin
   return v_item;
 end $$;
 
-comment on function tock.cron_names is
-  'A part of a cron field with numbers instead of the names of months and days.';
-
+-- The plan with the day-of-month field of its expression.
 create or replace function tock.cron_days(p_plan tock.cron_plan, p_text text)
 returns tock.cron_plan language plpgsql immutable as $$
 declare
@@ -149,8 +142,7 @@ begin
   return v_plan;
 end $$;
 
-comment on function tock.cron_days is 'The plan with the day-of-month field of its expression.';
-
+-- The plan with the day-of-week field of its expression.
 create or replace function tock.cron_weekdays(p_plan tock.cron_plan, p_text text)
 returns tock.cron_plan language plpgsql immutable as $$
 declare
@@ -178,5 +170,3 @@ begin
   end if;
   return v_plan;
 end $$;
-
-comment on function tock.cron_weekdays is 'The plan with the day-of-week field of its expression.';

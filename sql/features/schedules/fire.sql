@@ -1,3 +1,5 @@
+-- Fires due schedules, all or none: enqueues their tasks, records the outcome of each fire, and stores when
+-- they are due next. The caller holds their row locks.
 create or replace function tock.fire_all(p_fires tock.schedule_next_fires[], p_now timestamptz)
 returns void language plpgsql volatile as $$
 declare
@@ -95,7 +97,3 @@ begin
       from unnest(v_fired) with ordinality d where d.task_id is not null
       order by d.schedule, d.ordinality desc) t using (schedule);
 end $$;
-
-comment on function tock.fire_all is
-  'Fires due schedules, all or none: enqueues their tasks, records the outcome of each fire, and stores '
-  'when they are due next. The caller holds their row locks.';

@@ -47,6 +47,7 @@ comment on function tock.fire_schedules is
   'Fires up to p_limit due schedules, the earliest first, for about 4 s at most; returns the number. '
   'p_sweep reads all due schedules.';
 
+-- fire_schedules(), with a sweep once a minute and after a writer has ended; records the present writers.
 create or replace function tock.run_fire_schedules()
 returns integer language plpgsql volatile as $$
 declare
@@ -69,11 +70,10 @@ begin
   return v_count;
 end $$;
 
-comment on function tock.run_fire_schedules is
-  'fire_schedules(), with a sweep once a minute and after a writer has ended; records the present writers.';
-
--- While these writers are active, the answer is a minute from now, because a killed one ends without notice.
--- Afterwards it is swept_at, which already limits sweeps to a twentieth of the time.
+-- When to sweep because of transactions that were writing at the last sweep or at a later job: their rows may
+-- lie below the point from which firing reads. Null if there were none. While these writers are active, the
+-- answer is a minute from now, because a killed one ends without notice. Afterwards it is swept_at, which
+-- already limits sweeps to a twentieth of the time.
 create or replace function tock.late_fires_swept_at()
 returns timestamptz language plpgsql volatile as $$
 begin
@@ -84,13 +84,9 @@ begin
     from tock.maintenance_jobs d where d.name = 'fire_schedules' and d.writers <> '{}');
 end $$;
 
-comment on function tock.late_fires_swept_at is
-  'When to sweep because of transactions that were writing at the last sweep or at a later job: their rows '
-  'may lie below the point from which firing reads. Null if there were none.';
-
--- Each firing stands for one dead entry in the index of schedule_next_fires. Firing reads those of the fifty
--- newest firings again, and no more, even while an old transaction is open. Firings in the future, from
--- before the clock was set back, do not count.
+-- The point from which firing reads: the fiftieth newest firing. Each firing stands for one dead entry in the
+-- index of schedule_next_fires. Firing reads those of the fifty newest firings again, and no more, even while
+-- an old transaction is open. Firings in the future, from before the clock was set back, do not count.
 create or replace function tock.fires_from()
 returns table (due_at timestamptz, schedule text) language plpgsql volatile as $$
 begin
@@ -101,11 +97,10 @@ begin
       order by d.due_at desc, d.schedule desc offset 49 limit 1) m on true;
 end $$;
 
-comment on function tock.fires_from is 'The point from which firing reads: the fiftieth newest firing.';
-
--- An error of one schedule must not affect the others: after an error each one is fired separately. A firing
--- waits only 200 ms for a lock of an open transaction, like that of a unique key. A claim may be doing the
--- firing, and it holds the other schedules of its batch.
+-- Fires due schedules together, or one by one if that fails. The caller holds their row locks. An error of
+-- one schedule must not affect the others: after an error each one is fired separately. A firing waits only
+-- 200 ms for a lock of an open transaction, like that of a unique key. A claim may be doing the firing, and
+-- it holds the other schedules of its batch.
 create or replace function tock.fire_batch(p_fires tock.schedule_next_fires[], p_now timestamptz)
 returns void language plpgsql volatile
 set lock_timeout = '200ms' as $$
@@ -131,12 +126,9 @@ exception
     end loop;
 end $$;
 
-comment on function tock.fire_batch is
-  'Fires due schedules together, or one by one if that fails. The caller holds their row locks.';
-
--- A caller's mistake, like a payload that the queue no longer accepts, would fail again: the schedule moves
--- to its next fire. After any other error, like a locked unique key or a full disk, it tries again in ten
--- seconds.
+-- Records that a schedule could not be fired, and when it is due again. A caller's mistake, like a payload
+-- that the queue no longer accepts, would fail again: the schedule moves to its next fire. After any other
+-- error, like a locked unique key or a full disk, it tries again in ten seconds.
 create or replace function tock.fire_failed(
   p_fire tock.schedule_next_fires, p_now timestamptz, p_sqlstate text, p_message text)
 returns void language plpgsql volatile as $$
@@ -149,30 +141,23 @@ begin
   v_fire.failures := v_fire.failures + 1;
   v_fire.due_at := pg_catalog.clock_timestamp() + interval '10 seconds';
   if p_sqlstate ~ '^(TK422|22)' then
-    select s.* into v_schedule from tock.schedules s where s.name = p_fire.schedule;
-    v_firing := tock.plan_firing(v_schedule, p_fire.fire_at, p_now);
-    insert into tock.schedule_history (schedule, fire_at, until_at, due_at, outcome, error)
-      values (p_fire.schedule, p_fire.fire_at, coalesce(v_firing.next_fire_at, p_now), p_fire.due_at,
-        'failed', v_fire.last_error);
-    v_fire.last_fire_at := p_fire.fire_at;
-    v_fire.last_fired_at := p_now;
-    v_fire.last_outcome := 'failed';
-    v_fire.fire_at := v_firing.next_fire_at;
-    v_fire.due_at := v_firing.next_due_at;
+    begin
+      select s.* into v_schedule from tock.schedules s where s.name = p_fire.schedule;
+      v_firing := tock.plan_firing(v_schedule, p_fire.fire_at, p_now);
+      insert into tock.schedule_history (schedule, fire_at, until_at, due_at, outcome, error)
+        values (p_fire.schedule, p_fire.fire_at, coalesce(v_firing.next_fire_at, p_now), p_fire.due_at,
+          'failed', v_fire.last_error);
+      v_fire.last_fire_at := p_fire.fire_at;
+      v_fire.last_fired_at := p_now;
+      v_fire.last_outcome := 'failed';
+      v_fire.fire_at := v_firing.next_fire_at;
+      v_fire.due_at := v_firing.next_due_at;
+    exception
+      when others then
+        -- the next fire cannot be computed either, for instance if the server no longer knows the time zone
+        v_fire.due_at := p_now + interval '1 hour';
+    end;
   end if;
   delete from tock.schedule_next_fires f where f.schedule = p_fire.schedule and f.turn = p_fire.turn;
   perform tock.store_next_fire(p_fire.schedule, v_fire);
-exception
-  when others then
-    -- the next fire cannot be computed either, for instance if the server no longer knows the time zone: try
-    -- in an hour
-    v_fire := p_fire;
-    v_fire.due_at := p_now + interval '1 hour';
-    v_fire.last_error := pg_catalog.left(pg_catalog.concat(p_sqlstate, ' ', p_message), 1000);
-    v_fire.failures := v_fire.failures + 1;
-    delete from tock.schedule_next_fires f where f.schedule = p_fire.schedule and f.turn = p_fire.turn;
-    perform tock.store_next_fire(p_fire.schedule, v_fire);
 end $$;
-
-comment on function tock.fire_failed is
-  'Records that a schedule could not be fired, and when it is due again.';

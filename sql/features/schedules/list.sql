@@ -16,9 +16,8 @@ set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_bitmapscan = off set jit = off
 set plan_cache_mode = force_generic_plan as $$
 begin
-  if p_limit is null or p_limit not between 1 and 1000 then
-    perform tock.refuse(422, 'limit must be a whole number from 1 to 1000', 'limit');
-  elsif p_queue is null then
+  perform tock.check_range(p_limit, 1, 1000, 'limit');
+  if p_queue is null then
     return query select v.* from (
       select s from tock.schedules s where s.name > coalesce(p_after, '') order by s.name limit p_limit) s
       cross join lateral tock.shown_schedule(s.s) v;
@@ -42,9 +41,7 @@ set enable_seqscan = off
 set enable_bitmapscan = off as $$
 #variable_conflict use_column
 begin
-  if p_limit is null or p_limit not between 1 and 1000 then
-    perform tock.refuse(422, 'limit must be a whole number from 1 to 1000', 'limit');
-  end if;
+  perform tock.check_range(p_limit, 1, 1000, 'limit');
   return query
     select d.number, d.fire_at, d.until_at, d.fired_at, d.outcome, d.task_id, d.error
     from tock.schedule_history d

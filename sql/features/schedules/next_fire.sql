@@ -1,3 +1,4 @@
+-- The first instant after p_after at which a schedule fires; null if there is none.
 create or replace function tock.next_fire(p_schedule tock.schedules, p_after timestamptz)
 returns timestamptz language plpgsql stable as $$
 declare
@@ -13,11 +14,8 @@ begin
   return case when v_next >= p_schedule.ends_at then null else v_next end;
 end $$;
 
-comment on function tock.next_fire is
-  'The first instant after p_after at which a schedule fires; null if there is none.';
-
--- The function bisects the time between a fire and p_upto, so a schedule with a fire each second takes about
--- twenty steps for a month.
+-- The last fire of a schedule up to an instant; p_from is a fire. The function bisects the time between a
+-- fire and p_upto, so a schedule with a fire each second takes about twenty steps for a month.
 create or replace function tock.last_fire(p_schedule tock.schedules, p_from timestamptz, p_upto timestamptz)
 returns timestamptz language plpgsql stable as $$
 declare
@@ -41,9 +39,8 @@ begin
   return v_fire;
 end $$;
 
-comment on function tock.last_fire is 'The last fire of a schedule up to an instant; p_from is a fire.';
-
--- The jitter is a hash, so a fire has the same jitter whenever it is computed.
+-- The due time of a fire of a schedule: its instant, or up to its jitter later. The jitter is a hash, so a
+-- fire has the same jitter whenever it is computed.
 create or replace function tock.due_of(p_schedule tock.schedules, p_fire_at timestamptz)
 returns timestamptz language sql stable as $$
   select p_fire_at + interval '1 millisecond' * case p_schedule.jitter_seconds when 0 then 0 else
@@ -52,12 +49,10 @@ returns timestamptz language sql stable as $$
       % (p_schedule.jitter_seconds * 1000 + 1))::double precision end
 $$;
 
-comment on function tock.due_of is
-  'The due time of a fire of a schedule: its instant, or up to its jitter later.';
-
--- A fire is missed if it would be more than missed_after_seconds late. The setting missed decides. one: a
--- single fire, the last, in place of all that are due then. skip: none of the missed fires. all: the oldest
--- missed_limit of them.
+-- What a schedule whose next fire is p_fire_at has to fire now, by its rule for missed fires. A fire is
+-- missed if it would be more than missed_after_seconds late. The setting missed decides. one: a single fire,
+-- the last, in place of all that are due then. skip: none of the missed fires. all: the oldest missed_limit
+-- of them.
 create or replace function tock.plan_firing(
   p_schedule tock.schedules, p_fire_at timestamptz, p_now timestamptz)
 returns tock.firing_plan language plpgsql stable as $$
@@ -104,9 +99,6 @@ begin
   return v_firing;
 end $$;
 
-comment on function tock.plan_firing is
-  'What a schedule whose next fire is p_fire_at has to fire now, by its rule for missed fires.';
-
 create or replace function tock.next_fires(
   p_schedule text default null, p_cron text default null, p_time_zone text default null,
   p_count integer default 5, p_after timestamptz default null)
@@ -116,9 +108,8 @@ set search_path = pg_catalog, pg_temp as $$
 declare
   v_schedule tock.schedules;
 begin
-  if p_count is null or p_count not between 1 and 1000 then
-    perform tock.refuse(422, 'count must be a whole number from 1 to 1000', 'count');
-  elsif not coalesce(p_after, '1970-01-01 00:00+00') between '1970-01-01 00:00+00' and '9999-12-31 00:00+00'
+  perform tock.check_range(p_count, 1, 1000, 'count');
+  if not coalesce(p_after, '1970-01-01 00:00+00') between '1970-01-01 00:00+00' and '9999-12-31 00:00+00'
   then
     perform tock.refuse(422, 'after must be an instant from 1970 to 9999', 'after');
   elsif (p_schedule is null) = (p_cron is null) then

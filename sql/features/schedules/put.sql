@@ -64,6 +64,7 @@ comment on function tock.put_schedule is
   'stays if its timing is unchanged and is computed from now otherwise; its history stays. TK422 names an '
   'invalid setting.';
 
+-- Raises TK503 after waiting in vain for a locked schedule.
 create or replace function tock.schedule_is_held()
 returns void language plpgsql immutable as $$
 begin
@@ -71,9 +72,8 @@ begin
     'schedule', 'try again');
 end $$;
 
-comment on function tock.schedule_is_held is 'Raises TK503 after waiting in vain for a locked schedule.';
-
--- The function reads the newest row. If a firing replaces that row meanwhile, it takes the new one.
+-- Deletes the row of the next fire of a schedule and returns it; the caller writes the next row. The function
+-- reads the newest row. If a firing replaces that row meanwhile, it takes the new one.
 create or replace function tock.remove_next_fire(p_schedule text)
 returns tock.schedule_next_fires language plpgsql volatile as $$
 declare
@@ -89,9 +89,7 @@ begin
   return v_fire;
 end $$;
 
-comment on function tock.remove_next_fire is
-  'Deletes the row of the next fire of a schedule and returns it; the caller writes the next row.';
-
+-- Writes the row of the next fire of a schedule, with the turn after that of the deleted row.
 create or replace function tock.store_next_fire(p_schedule text, p_fire tock.schedule_next_fires)
 returns void language sql volatile as $$
   insert into tock.schedule_next_fires (schedule, turn, due_at, fire_at, last_fire_at,
@@ -101,9 +99,7 @@ returns void language sql volatile as $$
     coalesce(p_fire.failures, 0))
 $$;
 
-comment on function tock.store_next_fire is
-  'Writes the row of the next fire of a schedule, with the turn after that of the deleted row.';
-
+-- Computes the next fire of a schedule from now; none while it is paused.
 create or replace function tock.plan_next(p_schedule tock.schedules)
 returns void language plpgsql volatile as $$
 declare
@@ -115,9 +111,7 @@ begin
   perform tock.store_next_fire(p_schedule.name, v_fire);
 end $$;
 
-comment on function tock.plan_next is
-  'Computes the next fire of a schedule from now; none while it is paused.';
-
+-- A schedule with its next fire and its last one.
 create or replace function tock.shown_schedule(p_schedule tock.schedules)
 returns tock.shown_schedule language plpgsql volatile as $$
 declare
@@ -134,5 +128,3 @@ begin
     f.last_fired_at, f.last_outcome, f.last_task_id, f.last_error,
     f.failures)::tock.shown_schedule;
 end $$;
-
-comment on function tock.shown_schedule is 'A schedule with its next fire and its last one.';

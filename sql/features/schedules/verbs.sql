@@ -30,6 +30,7 @@ comment on function tock.resume_schedule is
   'Resumes a paused schedule with its next fire from now; fires during the pause do not count as missed. No '
   'row if there is none.';
 
+-- Pauses or resumes a schedule; null if there is none.
 create or replace function tock.set_paused(p_schedule text, p_paused_at timestamptz)
 returns tock.shown_schedule language plpgsql volatile as $$
 declare
@@ -50,8 +51,6 @@ exception
   when lock_not_available then
     perform tock.schedule_is_held();
 end $$;
-
-comment on function tock.set_paused is 'Pauses or resumes a schedule; null if there is none.';
 
 create or replace function tock.drop_schedule(p_schedule text)
 returns boolean language plpgsql volatile security definer

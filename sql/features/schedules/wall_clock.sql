@@ -1,5 +1,6 @@
--- 29 February falls on a given weekday again after at most 40 years (across the end of a century). So a day
--- that is not found within 50 years does not exist.
+-- The first local time from p_from on that a cron expression names; null if there is none. 29 February falls
+-- on a given weekday again after at most 40 years (across the end of a century). So a day that is not found
+-- within 50 years does not exist.
 create or replace function tock.cron_wall(p_plan tock.cron_plan, p_from bigint)
 returns bigint language plpgsql immutable as $$
 declare
@@ -32,17 +33,14 @@ begin
   return null;
 end $$;
 
-comment on function tock.cron_wall is
-  'The first local time from p_from on that a cron expression names; null if there is none.';
-
+-- The offset of a time zone from UTC in seconds at an instant.
 create or replace function tock.clock_offset(p_zone text, p_at bigint)
 returns integer language sql stable as $$
   select (pg_catalog.date_part('epoch',
     pg_catalog.to_timestamp(p_at::double precision) at time zone p_zone)::bigint - p_at)::integer
 $$;
 
-comment on function tock.clock_offset is 'The offset of a time zone from UTC in seconds at an instant.';
-
+-- The second at which the clocks of a time zone change, between two instants at most two days apart.
 create or replace function tock.clock_change(p_zone text, p_from bigint, p_to bigint)
 returns bigint language plpgsql stable as $$
 declare
@@ -61,6 +59,3 @@ begin
   end loop;
   return v_after;
 end $$;
-
-comment on function tock.clock_change is
-  'The second at which the clocks of a time zone change, between two instants at most two days apart.';

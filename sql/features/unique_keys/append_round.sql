@@ -1,3 +1,5 @@
+-- append_unique() for tasks with a different key each, in their order; p_again says for each task whether its
+-- key occurs again later in the call.
 create or replace function tock.append_round(
   p_queue text, p_tasks jsonb, p_again boolean[], p_policy tock.queues)
 returns bigint[] language plpgsql volatile as $$
@@ -40,12 +42,8 @@ begin
         where k.queue = p_queue and k.unique_key = t.task ->> 'unique_key'
         order by k.queue desc, k.unique_key desc, k.number desc limit 1) k on true
       order by t.n);
-    v_ats := pg_catalog.array_fill(null::tock.resolved_task, array[v_count]);
-    for v_at in select w.* from tock.key_holders(p_queue, array(
-      select coalesce(k.task_id, 0) from unnest(v_keys) with ordinality k order by k.ordinality)) w
-    loop
-      v_ats[v_at.n] := v_at;
-    end loop;
+    v_ats := tock.key_holders(p_queue, array(
+      select coalesce(k.task_id, 0) from unnest(v_keys) with ordinality k order by k.ordinality));
     for v_n in v_from .. v_count loop
       v_from := v_n + 1;
       v_task := v_tasks[v_n];
@@ -94,12 +92,8 @@ begin
   end loop;
 
   -- read again, because taking the keys may have taken a while
-  v_ats := pg_catalog.array_fill(null::tock.resolved_task, array[v_count]);
-  for v_at in select w.* from tock.key_holders(p_queue, array(
-    select coalesce(k.task_id, 0) from unnest(v_taken) with ordinality k order by k.ordinality)) w
-  loop
-    v_ats[v_at.n] := v_at;
-  end loop;
+  v_ats := tock.key_holders(p_queue, array(
+    select coalesce(k.task_id, 0) from unnest(v_taken) with ordinality k order by k.ordinality));
   -- in the order in which cancel() and change() lock
   foreach v_n in array array(
     select a.ordinality from unnest(v_ats) with ordinality a
@@ -115,7 +109,7 @@ begin
       continue;
     elsif v_key.task_id <> 0 and tock.key_policy(v_task) = 'pending' then
       if v_at.state = 'waiting' then
-        select w.* into v_at from tock.key_holders(p_queue, array[v_key.task_id]) w;
+        v_at := (tock.key_holders(p_queue, array[v_key.task_id]))[1];
       end if;
       v_left[v_n] := (select max((w.changes ->> 'left')::bigint)
         from unnest(tock.pending_changes(array[v_key.task_id])) w);
@@ -167,7 +161,3 @@ begin
   end if;
   return v_ids;
 end $$;
-
-comment on function tock.append_round is
-  'append_unique() for tasks with a different key each, in their order; p_again says for each task whether '
-  'its key occurs again later in the call.';

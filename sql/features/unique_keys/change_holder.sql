@@ -1,3 +1,4 @@
+-- The changes that a task brings to the holder of its key.
 create or replace function tock.key_changes(p_key tock.unique_keys, p_task jsonb)
 returns jsonb language plpgsql volatile as $$
 declare
@@ -26,11 +27,10 @@ begin
   return v_changes;
 end $$;
 
-comment on function tock.key_changes is 'The changes that a task brings to the holder of its key.';
-
--- With policy pending, only a waiting holder is changed, with its row locked, so that it cannot start before
--- this call commits. Changing a ready holder needs the lock of its stream, which an open claim may hold for
--- long. So a ready holder is cancelled instead, and another task appended.
+-- Applies the changes of a new task to the holder of its unique key; returns whether the holder stands for
+-- it. With policy pending, only a waiting holder is changed, with its row locked, so that it cannot start
+-- before this call commits. Changing a ready holder needs the lock of its stream, which an open claim may
+-- hold for long. So a ready holder is cancelled instead, and another task appended.
 create or replace function tock.change_held(p_key tock.unique_keys, p_at tock.resolved_task, p_task jsonb)
 returns boolean language plpgsql volatile
 set lock_timeout = '2s' as $$
@@ -56,10 +56,7 @@ begin
     else v_policy = 'period' end;
 end $$;
 
-comment on function tock.change_held is
-  'Applies the changes of a new task to the holder of its unique key; returns whether the holder stands for '
-  'it.';
-
+-- The task to append in place of the cancelled holder of its key.
 create or replace function tock.in_its_place(p_key tock.unique_keys, p_at tock.resolved_task, p_task jsonb)
 returns jsonb language plpgsql volatile as $$
 declare
@@ -79,8 +76,7 @@ begin
     || tock.key_changes(p_key, p_task);
 end $$;
 
-comment on function tock.in_its_place is 'The task to append in place of the cancelled holder of its key.';
-
+-- The present payload of a task; of a running one, the payload of its next attempt.
 create or replace function tock.payload_of(p_id bigint)
 returns jsonb language plpgsql volatile as $$
 declare
@@ -107,6 +103,3 @@ begin
   end if;
   return (select tock.own_payload(r.payload, r.options)::jsonb from tock.run_at(v_at.current_id) r);
 end $$;
-
-comment on function tock.payload_of is
-  'The present payload of a task; of a running one, the payload of its next attempt.';

@@ -1,6 +1,7 @@
--- A key stays for the retention of its queue after its row was written, at least a day, and longer while its
--- task is unfinished or its period lasts. Such a row is checked again only after the same time, so that it
--- does not delay others.
+-- Deletes unique keys whose tasks ended longer ago than the retention of their queue, among p_limit of that
+-- age; returns the number. A key stays for the retention of its queue after its row was written, at least a
+-- day, and longer while its task is unfinished or its period lasts. Such a row is checked again only after
+-- the same time, so that it does not delay others.
 create or replace function tock.prune_unique_keys(p_limit integer)
 returns integer language plpgsql volatile
 set enable_hashjoin = off
@@ -46,7 +47,3 @@ begin
   update tock.unique_keys k set written_at = v_now where k.ctid = any (v_kept);
   return pg_catalog.cardinality(v_gone);
 end $$;
-
-comment on function tock.prune_unique_keys is
-  'Deletes unique keys whose tasks ended longer ago than the retention of their queue, among p_limit of '
-  'that age; returns the number.';

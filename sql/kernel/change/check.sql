@@ -1,4 +1,5 @@
--- The result has run_at as an instant and the bytes of the payload, so both are computed only once.
+-- The changes in the form in which they are stored; TK422 names an invalid field. The result has run_at as an
+-- instant and the bytes of the payload, so both are computed only once.
 create or replace function tock.check_changes(p_changes jsonb)
 returns jsonb language plpgsql volatile as $$
 declare
@@ -36,9 +37,7 @@ begin
       coalesce(pg_catalog.octet_length(nullif(p_changes -> 'payload', 'null')::text), 0)) else '{}' end;
 end $$;
 
-comment on function tock.check_changes is
-  'The changes in the form in which they are stored; TK422 names an invalid field.';
-
+-- Raises TK422 for a payload that is too large for its queue, or too large for so many tasks in one call.
 create or replace function tock.check_payload_fits(p_changes jsonb, p_queue text, p_tasks integer)
 returns void language plpgsql stable as $$
 declare
@@ -54,6 +53,3 @@ begin
       'change fewer tasks in one call');
   end if;
 end $$;
-
-comment on function tock.check_payload_fits is
-  'Raises TK422 for a payload that is too large for its queue, or too large for so many tasks in one call.';

@@ -1,4 +1,6 @@
--- All chains are followed at once, step by step, as far as they stay within the segment.
+-- The last run of each chain within the segment. If a chain continues elsewhere, its state is null and
+-- current_id is the next id. All chains are followed at once, step by step, as far as they stay within the
+-- segment.
 create or replace function tock.follow_runs_{segment}(p_open tock.resolved_task[])
 returns setof tock.resolved_task language sql stable as $$
   with recursive walk as (
@@ -21,7 +23,3 @@ returns setof tock.resolved_task language sql stable as $$
   from (select distinct on (w.n) w.* from walk w order by w.n, w.steps desc) l
   where l.steps > 0
 $$;
-
-comment on function tock.follow_runs_{segment} is
-  'The last run of each chain within the segment. If a chain continues elsewhere, its state is null and '
-  'current_id is the next id.';

@@ -1,4 +1,5 @@
-create or replace function tock.pending_changes_{suffix}(p_ids bigint[])
+-- The pending changes of tasks from the overrides of one segment.
+create or replace function tock.pending_changes_{segment}(p_ids bigint[])
 returns tock.pending_change[] language plpgsql volatile as $$
 begin
   return array(
@@ -12,6 +13,3 @@ begin
       offset 0) m
     where m.cancelled is not null);
 end $$;
-
-comment on function tock.pending_changes_{suffix} is
-  'The pending changes of tasks from the overrides of one segment.';

@@ -1,8 +1,8 @@
--- A change for the next attempt is stored on the first run of the task and on its current run. The call that
--- ends an attempt reads both, since it may miss one: the segment of the first run may be dropped, and the
--- attempt of the current run may be ending at this moment. Later changes are merged into earlier ones, so
--- each override has all changes. A payload belongs to one stage: "at" is the run that was current when it was
--- changed.
+-- Stores changes for the next attempts of tasks; p_found has their first and current runs. A change for the
+-- next attempt is stored on the first run of the task and on its current run. The call that ends an attempt
+-- reads both, since it may miss one: the segment of the first run may be dropped, and the attempt of the
+-- current run may be ending at this moment. Later changes are merged into earlier ones, so each override has
+-- all changes. A payload belongs to one stage: "at" is the run that was current when it was changed.
 create or replace function tock.add_pending_changes(p_found tock.resolved_task[], p_changes jsonb)
 returns void language sql volatile as $$
   insert into tock.run_overrides (stream, position, kind, changes)
@@ -17,20 +17,15 @@ returns void language sql volatile as $$
   on conflict (stream, position, kind) do update set changes = tock.run_overrides.changes || excluded.changes
 $$;
 
-comment on function tock.add_pending_changes is
-  'Stores changes for the next attempts of tasks; p_found has their first and current runs.';
-
+-- The pending changes of tasks, by the ids of their first or later runs: whether they are cancelled, and what
+-- is changed (of a payload only its bytes). Ids without any are left out.
 create or replace function tock.pending_changes(p_ids bigint[])
 returns tock.pending_change[] language plpgsql volatile as $$
 declare
-  v_pending tock.pending_change[] := tock.pending_changes_in_use(p_ids);
+  v_pending tock.pending_change[] := '{}';
   v_segment integer;
   v_part tock.pending_change[];
 begin
-  if v_pending is not null then
-    return v_pending;
-  end if;
-  v_pending := '{}';
   for v_segment in
     select e.number from tock.segments e
     where e.end_position > (select min(tock.position_of(i)) from unnest(p_ids) i)
@@ -48,10 +43,7 @@ begin
   return v_pending;
 end $$;
 
-comment on function tock.pending_changes is
-  'The pending changes of tasks, by the ids of their first or later runs: whether they are cancelled, and '
-  'what is changed (of a payload only its bytes). Ids without any are left out.';
-
+-- The payload in the pending change of a task or run.
 create or replace function tock.changed_payload(p_id bigint)
 returns jsonb language plpgsql volatile as $$
 declare
@@ -64,5 +56,3 @@ begin
     into v_payload using tock.stream_of(p_id), tock.position_of(p_id);
   return v_payload;
 end $$;
-
-comment on function tock.changed_payload is 'The payload in the pending change of a task or run.';

@@ -1,5 +1,6 @@
--- The replaced run stays in the log with an override. Its replacement is a run at the end of a stream, or a
--- waiting task.
+-- Replaces ready runs with changed ones. Returns those that had not started and were not cancelled; n is the
+-- id of the replacement. Claims skip their streams until the transaction ends. The replaced run stays in the
+-- log with an override. Its replacement is a run at the end of a stream, or a waiting task.
 create or replace function tock.replace_runs_anywhere(p_found tock.resolved_task[], p_changes jsonb)
 returns tock.resolved_task[] language plpgsql volatile as $$
 declare
@@ -31,7 +32,3 @@ begin
   perform tock.on_runs_moved(array(select r.current_id from unnest(v_replaced) r));
   return v_replaced;
 end $$;
-
-comment on function tock.replace_runs_anywhere is
-  'Replaces ready runs with changed ones. Returns those that had not started and were not cancelled; n is '
-  'the id of the replacement. Claims skip their streams until the transaction ends.';

@@ -1,5 +1,6 @@
--- The caller holds the stream locks and has a new snapshot, so no claim can take the runs above the cursor.
--- If a cancel inserts an override for the same run, the primary key of run_overrides lets only one of them
+-- Marks ready runs as superseded and adds changed ones in their place, or waiting tasks if p_slot is -1. The
+-- caller holds the stream locks and has a new snapshot, so no claim can take the runs above the cursor. If a
+-- cancel inserts an override for the same run, the primary key of run_overrides lets only one of them
 -- succeed.
 create or replace function tock.replace_runs_{segment}(
   p_found tock.resolved_task[], p_changes jsonb, p_due timestamptz, p_slot integer)
@@ -75,6 +76,3 @@ begin
     from placed p join marked m using (stream, position)) into v_replaced;
   return v_replaced;
 end $$;
-
-comment on function tock.replace_runs_{segment} is
-  'Marks ready runs as superseded and adds changed ones in their place, or waiting tasks if p_slot is -1.';

@@ -1,5 +1,6 @@
--- The state of a task is that of the last link of its chain: its newest run, or its waiting task. All ids are
--- followed at once, step by step.
+-- For ids of tasks or runs, with n in their order: the id of the task, the id of its newest run or waiting
+-- row, its state and its queue. Unknown ids are left out. The state of a task is that of the last link of its
+-- chain: its newest run, or its waiting task. All ids are followed at once, step by step.
 create or replace function tock.resolve_tasks(p_ids bigint[])
 returns setof tock.resolved_task language plpgsql volatile
 set enable_hashjoin = off
@@ -58,12 +59,8 @@ begin
   end loop;
 end $$;
 
-comment on function tock.resolve_tasks is
-  'For ids of tasks or runs, with n in their order: the id of the task, the id of its newest run or waiting '
-  'row, its state and its queue. Unknown ids are left out.';
-
--- Two ids of one task may be resolved in two steps, between which the task may continue: then the later link
--- counts.
+-- resolve_tasks() with one row per task, in the order of the newest runs and waiting rows. Two ids of one
+-- task may be resolved in two steps, between which the task may continue: then the later link counts.
 create or replace function tock.resolve_each_task(p_ids bigint[])
 returns tock.resolved_task[] language plpgsql volatile as $$
 begin
@@ -74,9 +71,8 @@ begin
     order by (t.w).current_id);
 end $$;
 
-comment on function tock.resolve_each_task is
-  'resolve_tasks() with one row per task, in the order of the newest runs and waiting rows.';
-
+-- The distinct ids in order, so that the digest of a request does not depend on a plan. TK422 for no ids or
+-- too many.
 create or replace function tock.check_ids(p_ids bigint[])
 returns bigint[] language plpgsql immutable as $$
 begin
@@ -88,36 +84,20 @@ begin
   return array(select distinct i from unnest(p_ids) i order by i);
 end $$;
 
-comment on function tock.check_ids is
-  'The distinct ids in order, so that the digest of a request does not depend on a plan. TK422 for no ids '
-  'or too many.';
-
+-- The id of the task of a run or of a promoted waiting row; p_id itself for the id of a task.
 create or replace function tock.first_id(p_id bigint)
 returns bigint language plpgsql stable as $$
-declare
-  v_run_id bigint := case when tock.stream_of(p_id) <> 0 then p_id
-    else (select p.run_id from tock.promotions p where p.position = tock.position_of(p_id)) end;
-  v_segment integer := tock.segment_of(tock.position_of(v_run_id));
-  v_first bigint;
 begin
-  if v_segment is not null then
-    execute pg_catalog.format('select r.task_id from tock.runs_%s r where r.stream = $1 and r.position = $2',
-      v_segment)
-      into v_first using tock.stream_of(v_run_id), tock.position_of(v_run_id);
-  end if;
-  return coalesce(v_first, p_id);
+  return coalesce((
+    select r.task_id from tock.stored_runs(array[case when tock.stream_of(p_id) <> 0 then p_id
+      else (select p.run_id from tock.promotions p where p.position = tock.position_of(p_id)) end]) r), p_id);
 end $$;
 
-comment on function tock.first_id is
-  'The id of the task of a run or of a promoted waiting row; p_id itself for the id of a task.';
-
--- For 10,000 ids, a generic plan compares each id with each row, which took 1.4 s of the 2.4 s of a call. A
--- custom plan hashes them.
+-- Makes the calling function, which sets plan_cache_mode, use custom plans for many ids. For 10,000 ids, a
+-- generic plan compares each id with each row, which took 1.4 s of the 2.4 s of a call. A custom plan hashes
+-- them.
 create or replace function tock.plan_for(p_ids integer)
 returns void language sql volatile as $$
   select pg_catalog.set_config('plan_cache_mode', case when p_ids > 100 then 'force_custom_plan'
     else 'auto' end, true)
 $$;
-
-comment on function tock.plan_for is
-  'Makes the calling function, which sets plan_cache_mode, use custom plans for many ids.';

@@ -1,3 +1,4 @@
+-- Changes waiting tasks; returns the ids of those that were still waiting.
 create or replace function tock.change_waiting(p_found tock.resolved_task[], p_changes jsonb)
 returns bigint[] language plpgsql volatile as $$
 declare
@@ -42,6 +43,3 @@ begin
   end if;
   return array(select tock.id_at(p, 0) from unnest(v_positions) p);
 end $$;
-
-comment on function tock.change_waiting is
-  'Changes waiting tasks; returns the ids of those that were still waiting.';

@@ -1,5 +1,6 @@
--- What a claim does in any segment. It lists streams while there is no current segment, and it calls the
--- function of the segment that a range is in: NAME_current or NAME_<number>.
+-- Streams of a queue with unclaimed runs, in any segment. What a claim does in any segment. It lists streams
+-- while there is no current segment, and it calls the function of the segment that a range is in:
+-- NAME_current or NAME_<number>.
 create or replace function tock.streams_in_any_segment(
   p_queue text, p_seed integer, p_seen integer[], p_limit integer)
 returns tock.candidate[] language plpgsql volatile as $$
@@ -16,9 +17,7 @@ begin
     limit p_limit);
 end $$;
 
-comment on function tock.streams_in_any_segment is
-  'Streams of a queue with unclaimed runs, in any segment.';
-
+-- A stream of a queue with unclaimed runs, cancelled ones included; null if there is none.
 create or replace function tock.unread_stream(p_queue text)
 returns integer language plpgsql volatile as $$
 declare
@@ -30,9 +29,7 @@ begin
   return (v_scan.streams[1]).stream;
 end $$;
 
-comment on function tock.unread_stream is
-  'A stream of a queue with unclaimed runs, cancelled ones included; null if there is none.';
-
+-- pass_overridden_N() for the segment of the range.
 create or replace function tock.pass_overridden(p_range tock.claim_range, p_most integer)
 returns tock.passed language plpgsql volatile as $$
 declare
@@ -44,5 +41,3 @@ begin
   end if;
   return v_passed;
 end $$;
-
-comment on function tock.pass_overridden is 'pass_overridden_N() for the segment of the range.';

@@ -51,6 +51,7 @@ comment on function tock.claim is
   'ends. Therefore claim in a separate transaction and complete in yours (TK409 outside read committed). '
   'p_bytes bounds the payloads of the first stream; if it is below 4 MiB, a larger run is not claimed.';
 
+-- claim() in the general case. p_own_transaction says that the calling verb is the whole transaction.
 create or replace function tock.claim_runs(
   p_queue text, p_worker text, p_limit integer, p_lease_seconds integer, p_request_id text,
   p_own_transaction boolean, p_bytes integer)
@@ -77,9 +78,8 @@ begin
   end if;
 end $$;
 
-comment on function tock.claim_runs is
-  'claim() in the general case. p_own_transaction says that the calling verb is the whole transaction.';
-
+-- What a claim may lease: allowed is 0 or less if the queue is paused or at its limit; repeated is the lease
+-- of an earlier call with this request_id. Raises TK422 for invalid arguments of claim().
 create or replace function tock.begin_claim(
   p_queue text, p_worker text, p_limit integer, p_lease_seconds integer, p_request_id text, p_bytes integer,
   p_late boolean)
@@ -143,7 +143,3 @@ begin
   end if;
   return v_claim;
 end $$;
-
-comment on function tock.begin_claim is
-  'What a claim may lease: allowed is 0 or less if the queue is paused or at its limit; repeated is the '
-  'lease of an earlier call with this request_id. Raises TK422 for invalid arguments of claim().';

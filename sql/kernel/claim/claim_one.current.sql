@@ -1,8 +1,9 @@
--- This function finds the first run above a cursor whose stream lock is free, in the order of find_streams().
--- The query tries the lock only after it has found the run, so its snapshot is older than the lock. So the
--- insert of the lease checks again what may have changed in between. If a stream has a run but its lock is
--- taken, the query sets tock.busy, which only this function uses. A stream whose runs have options is left to
--- claim_streams(): the query returns it without a position.
+-- Claims one run in the current segment; id 0 if nothing is ready, null if claim_runs() has to decide.
+-- p_request_id and p_own_transaction as in claim(). This function finds the first run above a cursor whose
+-- stream lock is free, in the order of find_streams(). The query tries the lock only after it has found the
+-- run, so its snapshot is older than the lock. So the insert of the lease checks again what may have changed
+-- in between. If a stream has a run but its lock is taken, the query sets tock.busy, which only this function
+-- uses. A stream whose runs have options is left to claim_streams(): the query returns it without a position.
 create or replace function tock.claim_one(
   p_queue text, p_worker text, p_seconds integer, p_request_id text, p_own_transaction boolean)
 returns tock.claimed language plpgsql volatile as $$
@@ -102,7 +103,3 @@ begin
     coalesce(v_next.own_attempts, v_next.max_attempts),
     v_next.priority, v_next.tenant, v_next.created_at, v_next.payload)::tock.claimed;
 end $$;
-
-comment on function tock.claim_one is
-  'Claims one run in the current segment; id 0 if nothing is ready, null if claim_runs() has to decide. '
-  'p_request_id and p_own_transaction as in claim().';

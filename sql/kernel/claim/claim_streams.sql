@@ -1,3 +1,6 @@
+-- Leases runs from the streams of a queue, one stream after another, until the claim has all that it may
+-- lease.
+--
 -- A claim returns runs of up to 64 streams and up to 10 MiB. That holds even if every byte is a quote or a
 -- backslash, which Neon's answer escapes to two bytes. The first stream gives up to 4 MiB (at least one run
 -- of any size), the second 512 KiB, each further one 6 KiB. The claim skips at most 10,000 cancelled runs.
@@ -141,10 +144,8 @@ begin
   end if;
 end $$;
 
-comment on function tock.claim_streams is
-  'Leases runs from the streams of a queue, one stream after another, until the claim has all that it may '
-  'lease.';
-
+-- Up to p_most streams of a queue with runs to claim, without those seen; the first call also runs late
+-- maintenance.
 create or replace function tock.streams_to_claim(
   p_queue text, p_seed integer, p_seen integer[], p_most integer, p_late boolean)
 returns tock.stream_scan language plpgsql volatile as $$
@@ -166,7 +167,3 @@ begin
   end if;
   return v_scan;
 end $$;
-
-comment on function tock.streams_to_claim is
-  'Up to p_most streams of a queue with runs to claim, without those seen; the first call also runs late '
-  'maintenance.';

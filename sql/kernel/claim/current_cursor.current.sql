@@ -1,3 +1,4 @@
+-- The cursor of a stream in the current segment; null if resolve_cursor() has to find it.
 create or replace function tock.current_cursor(p_stream integer)
 returns tock.stream_cursor language plpgsql volatile as $$
 begin
@@ -12,6 +13,3 @@ begin
       where r.stream = p_stream and r.position > c.after_position
       order by r.stream, r.position limit 1) is not null);
 end $$;
-
-comment on function tock.current_cursor is
-  'The cursor of a stream in the current segment; null if resolve_cursor() has to find it.';

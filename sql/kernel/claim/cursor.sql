@@ -1,7 +1,7 @@
--- The caller holds the stream lock. If the next run lies in a later segment than the cursor, a skip lease
--- covers the gap up to just before that run. A claim that is its whole transaction also moves start_after up.
--- Other claims do not: they would keep the row lock until their transaction ends, and block writers with old
--- snapshots.
+-- The segment of the next run of a stream and the cursor to claim it from; null if none is left. The caller
+-- holds the stream lock. If the next run lies in a later segment than the cursor, a skip lease covers the gap
+-- up to just before that run. A claim that is its whole transaction also moves start_after up. Other claims
+-- do not: they would keep the row lock until their transaction ends, and block writers with old snapshots.
 create or replace function tock.resolve_cursor(p_stream integer, p_own_transaction boolean)
 returns tock.stream_cursor language plpgsql volatile as $$
 declare
@@ -28,6 +28,3 @@ begin
   end if;
   return v_at;
 end $$;
-
-comment on function tock.resolve_cursor is
-  'The segment of the next run of a stream and the cursor to claim it from; null if none is left.';

@@ -1,7 +1,8 @@
--- The streams of a queue in the order in which a claim tries them, each with its cursor: priority first,
--- lanes and slots shuffled by the seed. Bulk tasks of one tenant (lanes from 512) come after the others, and
--- before them in one claim of 24. A stream whose start_after lies before this segment is listed without a
--- cursor, whether it has runs or not: the claim finds out. Any other stream is listed if it has an
+-- Streams with runs to claim, with their cursors, and whether a waiting task is due; null if another segment
+-- is current. The streams of a queue in the order in which a claim tries them, each with its cursor: priority
+-- first, lanes and slots shuffled by the seed. Bulk tasks of one tenant (lanes from 512) come after the
+-- others, and before them in one claim of 24. A stream whose start_after lies before this segment is listed
+-- without a cursor, whether it has runs or not: the claim finds out. Any other stream is listed if it has an
 -- unclaimed run. Streams of runs with options (lanes from 1024) never come with a cursor. The fences of
 -- offset 0 keep the look-ups behind the order, so that they stop at the limit. The function takes no locks.
 create or replace function tock.find_streams(
@@ -34,7 +35,3 @@ begin
         limit p_limit))::tock.stream_scan end
     from tock.positions s);
 end $$;
-
-comment on function tock.find_streams is
-  'Streams with runs to claim, with their cursors, and whether a waiting task is due; null if another '
-  'segment is current.';

@@ -1,4 +1,5 @@
--- Like lease_range(), for a range with skipped runs or runs with a time limit.
+-- Leases the runs above the cursor of a stream in one segment without the skipped ones, and returns them; no
+-- rows for another segment. Like lease_range(), for a range with skipped runs or runs with a time limit.
 create or replace function tock.lease_overridden_range_{suffix}(
   p_range tock.claim_range, p_passed tock.passed)
 returns setof tock.claimed language plpgsql volatile as $$
@@ -42,7 +43,3 @@ begin
       p.created_at, p.payload
     from picked p;
 end $$;
-
-comment on function tock.lease_overridden_range_{suffix} is
-  'Leases the runs above the cursor of a stream in one segment without the skipped ones, and returns them; '
-  'no rows for another segment.';

@@ -1,6 +1,7 @@
--- The statement's own snapshot checks that neither the newest lease nor start_after is above the cursor.
--- Since the cursor was read, another claim may have leased, or the stream may have been at rest. The snapshot
--- also checks that no run in the range has an override.
+-- Leases the runs above the cursor of a stream in one segment and returns them in order; no rows for another
+-- segment. The statement's own snapshot checks that neither the newest lease nor start_after is above the
+-- cursor. Since the cursor was read, another claim may have leased, or the stream may have been at rest. The
+-- snapshot also checks that no run in the range has an override.
 create or replace function tock.lease_range_{suffix}(p_range tock.claim_range)
 returns setof tock.claimed language plpgsql volatile as $$
 declare
@@ -55,7 +56,3 @@ begin
       v_priority, p.tenant, p.created_at, p.payload
     from picked p;
 end $$;
-
-comment on function tock.lease_range_{suffix} is
-  'Leases the runs above the cursor of a stream in one segment and returns them in order; no rows for '
-  'another segment.';

@@ -34,6 +34,8 @@ comment on function tock.next is
   'nothing twice, and with its request_id it claims the same runs. The claim waits for no lock: while other '
   'claims hold the tasks it claims none.';
 
+-- next(); p_own_transaction says that the calling verb is the whole transaction. Without p_ends it is a
+-- claim, and ended is null.
 create or replace function tock.end_and_claim(
   p_queue text, p_ends jsonb, p_worker text, p_limit integer, p_lease_seconds integer, p_request_id text,
   p_own_transaction boolean, out ended jsonb, out claimed tock.claimed[])
@@ -67,12 +69,9 @@ begin
       p_own_transaction, case when v_ends then 4194303 else 4194304 end) c);
 end $$;
 
-comment on function tock.end_and_claim is
-  'next(); p_own_transaction says that the calling verb is the whole transaction. Without p_ends it is a '
-  'claim, and ended is null.';
-
--- complete() and fail() check most fields too, but they do not know which of the ends is wrong. What only
--- they can check, such as the size of a result, they name as a field of their own.
+-- Ends the leases of next() in their order; returns its column ended. complete() and fail() check most fields
+-- too, but they do not know which of the ends is wrong. What only they can check, such as the size of a
+-- result, they name as a field of their own.
 create or replace function tock.end_leases(p_ends jsonb)
 returns jsonb language plpgsql volatile as $$
 declare
@@ -151,6 +150,3 @@ begin
   end loop;
   return v_ended;
 end $$;
-
-comment on function tock.end_leases is
-  'Ends the leases of next() in their order; returns its column ended.';

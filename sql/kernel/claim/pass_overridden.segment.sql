@@ -1,6 +1,9 @@
--- The caller holds the stream lock. One snapshot shows the runs and their overrides, up to the last run that
--- this claim may lease. A closed lease covers the cancelled and expired runs at the cursor, up to p_most. Up
--- to 1,000 such runs between other runs become part of the lease of the claim, which lists them in skips.
+-- Skips the cancelled and expired runs at the cursor of a stream in one segment. Returns the new cursor, the
+-- runs to skip after it, the last position that was checked, and how many were skipped. Null for another
+-- segment. The caller holds the stream lock. One snapshot shows the runs and their overrides, up to the last
+-- run that this claim may lease. A closed lease covers the cancelled and expired runs at the cursor, up to
+-- p_most. Up to 1,000 such runs between other runs become part of the lease of the claim, which lists them in
+-- skips.
 create or replace function tock.pass_overridden_{suffix}(p_range tock.claim_range, p_most integer)
 returns tock.passed language plpgsql volatile as $$
 declare
@@ -52,8 +55,3 @@ begin
   end if;
   return v_passed;
 end $$;
-
-comment on function tock.pass_overridden_{suffix} is
-  'Skips the cancelled and expired runs at the cursor of a stream in one segment. Returns the new cursor, '
-  'the runs to skip after it, the last position that was checked, and how many were skipped. Null for '
-  'another segment.';

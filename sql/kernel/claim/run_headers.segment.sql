@@ -1,4 +1,5 @@
--- The headers of a run never change, so a later statement than the one that leases may read them.
+-- The headers and push_url of the runs of a lease, by run id; null for another segment. The headers of a run
+-- never change, so a later statement than the one that leases may read them.
 create or replace function tock.run_headers_{suffix}(p_lease uuid, p_segment integer)
 returns jsonb language plpgsql volatile as $$
 begin
@@ -17,6 +18,3 @@ begin
       offset 0) r
     where l.token = p_lease and l.alone is null);
 end $$;
-
-comment on function tock.run_headers_{suffix} is
-  'The headers and push_url of the runs of a lease, by run id; null for another segment.';

@@ -1,5 +1,6 @@
--- The caller holds the row locks. A waiting task that is cancelled becomes a run too, so that its history is
--- in the log like all history. An override makes claims skip that run.
+-- Turns waiting tasks into runs at the ends of their streams; claims skip them if p_cancelled. The caller
+-- holds the row locks. A waiting task that is cancelled becomes a run too, so that its history is in the log
+-- like all history. An override makes claims skip that run.
 create or replace function tock.make_ready(p_positions bigint[], p_cancelled boolean default false)
 returns void language plpgsql volatile
 set plan_cache_mode = force_generic_plan as $$
@@ -43,6 +44,3 @@ begin
   on conflict (position) do update set run_id = excluded.run_id;
   perform tock.on_made_ready(p_positions, p_cancelled, v_queues, v_concurrency_keys);
 end $$;
-
-comment on function tock.make_ready is
-  'Turns waiting tasks into runs at the ends of their streams; claims skip them if p_cancelled.';

@@ -82,9 +82,10 @@ end $$;
 comment on function tock.promote is
   'Makes up to p_limit due tasks ready, earliest first; returns the number. p_sweep reads all due tasks.';
 
--- A promotion stands for up to ten dead entries in the index on due_at (promote_from()). Promotion reads
--- those of the fifty newest promotions again, so about 500 entries, even while an old transaction is open. It
--- does so only if there are concurrency keys.
+-- The due time from which promotion looks for tasks with concurrency keys that were committed late: the
+-- fiftieth newest promoted one. A promotion stands for up to ten dead entries in the index on due_at
+-- (promote_from()). Promotion reads those of the fifty newest promotions again, so about 500 entries, even
+-- while an old transaction is open. It does so only if there are concurrency keys.
 create or replace function tock.late_from()
 returns timestamptz language plpgsql volatile as $$
 begin
@@ -92,7 +93,3 @@ begin
     select min(n.due_at) from (
       select p.due_at from tock.promotions p where p.due_at > '-infinity' order by p.due_at desc limit 50) n);
 end $$;
-
-comment on function tock.late_from is
-  'The due time from which promotion looks for tasks with concurrency keys that were committed late: the '
-  'fiftieth newest promoted one.';

@@ -1,4 +1,5 @@
--- The payloads are those of p_tasks, or the elements of p_payloads, whose text is stored as it is.
+-- Appends up to 5,000 tasks with only a payload and returns their ids in order. The payloads are those of
+-- p_tasks, or the elements of p_payloads, whose text is stored as it is.
 create or replace function tock.append_plain(
   p_queue text, p_tasks jsonb, p_payloads json, p_max_payload_bytes integer)
 returns bigint[] language plpgsql volatile as $$
@@ -28,9 +29,7 @@ begin
   return v_ids;
 end $$;
 
-comment on function tock.append_plain is
-  'Appends up to 5,000 tasks with only a payload and returns their ids in order.';
-
+-- Appends tasks with any options, puts those that are due later into waiting, and returns their ids in order.
 -- Each 5,000 tasks get a slot of their own, so that several workers can share a large call. A tenant with
 -- 1,000 or more tasks in one call gets a separate lane, so that other tenants of its lane do not wait behind
 -- them. A task that is due now enters tock.waiting only if it has a concurrency key or parents.
@@ -129,7 +128,3 @@ begin
   end if;
   return v_ids;
 end $$;
-
-comment on function tock.append_any is
-  'Appends tasks with any options, puts those that are due later into waiting, and returns their ids in '
-  'order.';

@@ -1,3 +1,5 @@
+-- Appends one task without options to the current segment and returns its id; null if append_plain() has to
+-- do it.
 create or replace function tock.append_one(p_queue text, p_payload text)
 returns bigint language plpgsql volatile as $$
 declare
@@ -30,7 +32,3 @@ begin
     returning tock.id_at(position, stream) into v_id;
   return v_id;
 end $$;
-
-comment on function tock.append_one is
-  'Appends one task without options to the current segment and returns its id; null if append_plain() has to '
-  'do it.';

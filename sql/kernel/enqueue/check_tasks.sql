@@ -1,4 +1,5 @@
--- This function reads no rows. before_append() checks what depends on other tasks and queues.
+-- The error in the options of a task: {field, message}, or null. This function reads no rows. before_append()
+-- checks what depends on other tasks and queues.
 create or replace function tock.option_error(p_options jsonb)
 returns text[] language plpgsql stable as $$
 declare
@@ -45,8 +46,7 @@ begin
   return null;
 end $$;
 
-comment on function tock.option_error is 'The error in the options of a task: {field, message}, or null.';
-
+-- Raises TK422 for a payload that is too large for its queue.
 create or replace function tock.refuse_large_payload(p_max_payload_bytes integer, p_field text)
 returns void language plpgsql stable as $$
 begin
@@ -54,9 +54,7 @@ begin
     p_field, 'store large data elsewhere and send its address, or raise max_payload_bytes of the queue');
 end $$;
 
-comment on function tock.refuse_large_payload is
-  'Raises TK422 for a payload that is too large for its queue.';
-
+-- Raises TK422 for the first payload that is too large; DETAIL is like payloads[3].
 create or replace function tock.refuse_large_payloads(p_payloads json, p_max_payload_bytes integer)
 returns void language plpgsql stable as $$
 begin
@@ -65,17 +63,14 @@ begin
   where pg_catalog.octet_length(p.payload::text) > p_max_payload_bytes order by p.n limit 1;
 end $$;
 
-comment on function tock.refuse_large_payloads is
-  'Raises TK422 for the first payload that is too large; DETAIL is like payloads[3].';
-
+-- A task for each payload, but without it: append_any() takes both.
 create or replace function tock.tasks_of(p_payloads json)
 returns jsonb language sql immutable as $$
   select pg_catalog.to_jsonb(pg_catalog.array_fill('{}'::jsonb,
     array[pg_catalog.json_array_length(p_payloads)]))
 $$;
 
-comment on function tock.tasks_of is 'A task for each payload, but without it: append_any() takes both.';
-
+-- Raises TK422 for the first invalid task; DETAIL is like tasks[3].priority.
 create or replace function tock.refuse_bad_tasks(p_tasks jsonb, p_max_payload_bytes integer)
 returns void language plpgsql stable as $$
 declare
@@ -105,9 +100,7 @@ begin
     pg_catalog.rtrim(pg_catalog.format('tasks[%s].%s', v_n - 1, v_error[1]), '.'));
 end $$;
 
-comment on function tock.refuse_bad_tasks is
-  'Raises TK422 for the first invalid task; DETAIL is like tasks[3].priority.';
-
+-- Raises TK422 if tasks of one call name each other and some of them have unique keys.
 create or replace function tock.refuse_named_keys(p_tasks jsonb, p_field text)
 returns void language plpgsql immutable as $$
 begin
@@ -119,6 +112,3 @@ begin
       p_field, 'enqueue the tasks with a unique_key first, and put their ids into depends_on');
   end if;
 end $$;
-
-comment on function tock.refuse_named_keys is
-  'Raises TK422 if tasks of one call name each other and some of them have unique keys.';

@@ -47,8 +47,9 @@ comment on function tock.enqueue_payloads is
   'enqueue() for up to 100,000 tasks with only a payload each, given as a JSON array of the payloads. It '
   'takes less CPU time than enqueue(), and stores the JSON text exactly as given.';
 
--- The planner settings are here and not on enqueue(), where they would cost the most frequent call some
--- microseconds. With p_payloads, p_tasks is null or has what the call adds to each: a tenant, a trace.
+-- enqueue() for tasks with any options. The planner settings are here and not on enqueue(), where they would
+-- cost the most frequent call some microseconds. With p_payloads, p_tasks is null or has what the call adds
+-- to each: a tenant, a trace.
 create or replace function tock.enqueue_any(
   p_queue text, p_tasks jsonb, p_request_id text, p_payloads json default null)
 returns bigint[] language plpgsql volatile
@@ -112,8 +113,6 @@ begin
   end if;
   return v_ids;
 end $$;
-
-comment on function tock.enqueue_any is 'enqueue() for tasks with any options.';
 
 -- The digest of a request must not depend on the time zone or extra_float_digits of the session. So the time
 -- is written in UTC, and the delay as numeric.

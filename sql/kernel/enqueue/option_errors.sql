@@ -1,3 +1,4 @@
+-- The error in an option that option_error() does not check itself: {field, message}, or null.
 create or replace function tock.extended_option_error(p_key text, p_value jsonb, p_options jsonb)
 returns text[] language plpgsql stable as $$
 declare
@@ -89,9 +90,7 @@ begin
   return case when v_of is not null then array[p_key, v_of] end;
 end $$;
 
-comment on function tock.extended_option_error is
-  'The error in an option that option_error() does not check itself: {field, message}, or null.';
-
+-- The error in the backoff of a task: {field, message}, or null.
 create or replace function tock.backoff_error(p_backoff jsonb)
 returns text[] language plpgsql immutable as $$
 declare
@@ -121,10 +120,8 @@ begin
   return null;
 end $$;
 
-comment on function tock.backoff_error is 'The error in the backoff of a task: {field, message}, or null.';
-
--- The headers of a task may become headers of an HTTP request, so only characters that are allowed there are
--- valid.
+-- The error in the headers of a task: {field, message}, or null. The headers of a task may become headers of
+-- an HTTP request, so only characters that are allowed there are valid.
 create or replace function tock.headers_error(p_headers jsonb)
 returns text[] language plpgsql immutable as $$
 declare
@@ -147,5 +144,3 @@ begin
   end if;
   return null;
 end $$;
-
-comment on function tock.headers_error is 'The error in the headers of a task: {field, message}, or null.';

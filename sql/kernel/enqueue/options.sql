@@ -1,5 +1,6 @@
--- runs.options stores the options that matter for claims and outcomes; the others matter only while the task
--- is enqueued. The options are rows, so that one loop checks them all.
+-- The options of a task that option_error() does not check itself, with their kind and range. runs.options
+-- stores the options that matter for claims and outcomes; the others matter only while the task is enqueued.
+-- The options are rows, so that one loop checks them all.
 create or replace function tock.extended_options()
 returns table (name text, kind text, low numeric, high numeric, words text[]) language sql immutable
 as $$
@@ -20,24 +21,10 @@ as $$
     ('push_url', 'url', null, null, null)
 $$;
 
-comment on function tock.extended_options is
-  'The options of a task that option_error() does not check itself, with their kind and range.';
-
-create or replace function tock.kin_kept(p_task jsonb)
-returns jsonb language sql immutable as $$
-  select pg_catalog.jsonb_build_object('depends_on', nullif(p_task -> 'depends_on', '[]'),
-    'on_parent_failure', case when p_task ->> 'on_parent_failure' <> 'cancel'
-      then p_task -> 'on_parent_failure' end,
-    'include_results', case when p_task -> 'include_results' = 'true'
-      then p_task -> 'include_results' end, 'parent',
-    p_task ->> 'parent')
-$$;
-
-comment on function tock.kin_kept is
-  'The part of runs.options about the parents and the spawning task of a task.';
-
--- A unique key with on_conflict rerun has its own concurrency key, named key:<unique_key>: a task enqueued
--- during the run waits for its end. Callers cannot use such names.
+-- The options that a run stores, with the defaults of its queue; null if there are none. A unique key with
+-- on_conflict rerun has its own concurrency key, named key:<unique_key>: a task enqueued during the run waits
+-- for its end. Callers cannot use such names. options.stage has only what the task itself asks for: the next
+-- stage of its pipeline is another queue, with other defaults.
 create or replace function tock.kept_options(p_task jsonb, p_policy tock.queues, p_due_at timestamptz)
 returns jsonb language sql stable as $$
   select nullif(pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
@@ -50,11 +37,17 @@ returns jsonb language sql stable as $$
         pg_catalog.round((p_task ->> 'expires_in_seconds')::numeric, 6)::float8,
         case when coalesce(p_task -> 'depends_on', '[]') in ('[]', 'null')
           then p_policy.max_wait_seconds end)),
-    'backoff', p_task -> 'backoff', 'headers', nullif(p_task -> 'headers', '{}'), 'push_url',
-    p_task -> 'push_url')
-    || case when p_task ?| '{depends_on,parent}' then tock.kin_kept(p_task) else '{}' end
-    || case when p_task ? 'pipeline' then tock.stages_kept(p_task, p_due_at) else '{}' end), '{}')
+    'backoff', p_task -> 'backoff', 'headers', nullif(p_task -> 'headers', '{}'),
+    'push_url', p_task -> 'push_url')
+    || case when p_task ?| '{depends_on,parent}' then pg_catalog.jsonb_build_object(
+      'depends_on', nullif(p_task -> 'depends_on', '[]'), 'parent', p_task ->> 'parent',
+      'on_parent_failure', nullif(p_task ->> 'on_parent_failure', 'cancel'),
+      'include_results', nullif(p_task -> 'include_results', 'false')) else '{}' end
+    || case when p_task ->> 'pipeline' is not null then pg_catalog.jsonb_build_object(
+      'pipeline', p_task -> 'pipeline',
+      'stage', pg_catalog.jsonb_build_object(
+        'timeout_seconds', (p_task ->> 'timeout_seconds')::numeric::integer,
+        'expires_at', coalesce((p_task ->> 'expires_at')::timestamptz,
+          p_due_at + interval '1 second'
+            * pg_catalog.round((p_task ->> 'expires_in_seconds')::numeric, 6)::float8))) else '{}' end), '{}')
 $$;
-
-comment on function tock.kept_options is
-  'The options that a run stores, with the defaults of its queue; null if there are none.';

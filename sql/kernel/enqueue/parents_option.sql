@@ -1,4 +1,5 @@
--- p_ids has the ids of all tasks of the call, in order. p_names maps the name of a task to its id.
+-- The options of a task with the ids of its parents. p_ids has the ids of all tasks of the call, in order.
+-- p_names maps the name of a task to its id.
 create or replace function tock.with_parents(
   p_options jsonb, p_after jsonb, p_n bigint, p_ids bigint[], p_names jsonb)
 returns jsonb language sql immutable as $$
@@ -24,5 +25,3 @@ returns jsonb language sql immutable as $$
       where a.id = '*') f
     group by f.id) d
 $$;
-
-comment on function tock.with_parents is 'The options of a task with the ids of its parents.';

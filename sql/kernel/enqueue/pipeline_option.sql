@@ -1,4 +1,5 @@
--- A stage is a queue: its workers do the work of the stage, and its policy applies.
+-- The error in the pipeline of a task: {field, message}, or null. A stage is a queue: its workers do the work
+-- of the stage, and its policy applies.
 create or replace function tock.pipeline_error(p_pipeline jsonb, p_options jsonb)
 returns text[] language plpgsql immutable as $$
 declare
@@ -27,20 +28,3 @@ begin
     then array['pipeline',
       'on_conflict rerun applies to one queue only: leave out the pipeline'] end;
 end $$;
-
-comment on function tock.pipeline_error is 'The error in the pipeline of a task: {field, message}, or null.';
-
--- options.stage has only what the task itself asks for: the next stage is another queue, with other defaults.
-create or replace function tock.stages_kept(p_task jsonb, p_due_at timestamptz)
-returns jsonb language plpgsql stable as $$
-begin
-  return case when p_task ->> 'pipeline' is null then '{}' else pg_catalog.jsonb_build_object(
-    'pipeline', p_task -> 'pipeline',
-    'stage', pg_catalog.jsonb_build_object(
-      'timeout_seconds', (p_task ->> 'timeout_seconds')::numeric::integer,
-      'expires_at', coalesce((p_task ->> 'expires_at')::timestamptz,
-        p_due_at + pg_catalog.round((p_task ->> 'expires_in_seconds')::numeric, 6)::float8
-          * interval '1 second'))) end;
-end $$;
-
-comment on function tock.stages_kept is 'The part of runs.options about the pipeline of a task.';

@@ -1,5 +1,6 @@
--- A header of the task takes precedence over the trace. The trace is left out if it makes the headers too
--- large, so that tracing never makes a valid task invalid.
+-- A task with the trace context of the request that enqueues it, unless it has its own. A header of the task
+-- takes precedence over the trace. The trace is left out if it makes the headers too large, so that tracing
+-- never makes a valid task invalid.
 create or replace function tock.task_with_trace(p_task jsonb, p_trace jsonb)
 returns jsonb language sql immutable as $$
   select case
@@ -11,9 +12,6 @@ returns jsonb language sql immutable as $$
     when tock.headers_error(p_trace || (p_task -> 'headers')) is not null then p_task
     else pg_catalog.jsonb_set(p_task, '{headers}', p_trace || (p_task -> 'headers')) end
 $$;
-
-comment on function tock.task_with_trace is
-  'A task with the trace context of the request that enqueues it, unless it has its own.';
 
 create or replace function tock.with_trace(p_body jsonb, p_trace jsonb)
 returns jsonb language sql immutable security definer
@@ -30,8 +28,8 @@ $$;
 comment on function tock.with_trace is
   'The body of POST /v1/queues/:queue/tasks with the trace context from the headers of its request.';
 
--- A client that traces its attempts sends another span with each attempt, and a repeated call must still be
--- equal.
+-- Tasks as a repeated call is compared: without the trace context, which differs for each attempt. A client
+-- that traces its attempts sends another span with each attempt, and a repeated call must still be equal.
 create or replace function tock.without_trace(p_tasks jsonb)
 returns jsonb language sql immutable as $$
   select pg_catalog.to_jsonb(array(
@@ -46,6 +44,3 @@ returns jsonb language sql immutable as $$
         when 'null' then '{}' end as own) h
     order by t.n))
 $$;
-
-comment on function tock.without_trace is
-  'Tasks as a repeated call is compared: without the trace context, which differs for each attempt.';

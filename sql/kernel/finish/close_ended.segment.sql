@@ -1,3 +1,4 @@
+-- Closes the rows of a lease of one segment whose runs have all ended; null for another segment.
 create or replace function tock.close_ended_{suffix}(p_lease uuid, p_segment integer)
 returns boolean language plpgsql volatile as $$
 begin
@@ -28,6 +29,3 @@ begin
   end if;
   return true;
 end $$;
-
-comment on function tock.close_ended_{suffix} is
-  'Closes the rows of a lease of one segment whose runs have all ended; null for another segment.';

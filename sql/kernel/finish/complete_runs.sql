@@ -1,8 +1,11 @@
+-- complete() for a lease whose runs are ended one by one: all that are left (p_results null), or the named
+-- ones.
 create or replace function tock.complete_runs(p_lease uuid, p_results jsonb)
 returns table (completed integer, refused bigint[]) language plpgsql volatile as $$
 declare
   v_segment integer := tock.token_segment(p_lease);
   v_has_options boolean := tock.lease_has_options(p_lease);
+  v_exclusive boolean := false;
   v_ids bigint[];
   v_runs tock.leased_run[];
   v_now tock.completion;
@@ -11,10 +14,10 @@ begin
   if p_results is not null then
     perform tock.check_rows(p_results, 'results', array['id', 'result', 'stage', 'spawn']);
     v_ids := tock.parse_ids(p_results, 'results');
-    perform tock.before_complete(p_lease, p_results);
+    v_exclusive := tock.before_complete(p_results);
   end if;
   loop
-    v_runs := tock.lock_lease_runs(p_lease, v_segment, v_ids);
+    v_runs := tock.lock_lease_runs(p_lease, v_segment, v_ids, v_exclusive);
     v_now := tock.completion_of(v_runs, p_results, case when v_has_options
       then tock.options_of(v_segment, v_runs) end);
     -- a concurrent repetition of this call may have ended some of these runs: read them again
@@ -47,10 +50,8 @@ begin
   end if;
 end $$;
 
-comment on function tock.complete_runs is
-  'complete() for a lease whose runs are ended one by one: all that are left (p_results null), or the named '
-  'ones.';
-
+-- The effect of a completion on runs of a lease: those that are done by it or were before, their next runs,
+-- and those that spawn tasks.
 create or replace function tock.completion_of(p_runs tock.leased_run[], p_results jsonb, p_options jsonb)
 returns tock.completion language plpgsql volatile as $$
 declare
@@ -111,7 +112,3 @@ begin
   end if;
   return v_now;
 end $$;
-
-comment on function tock.completion_of is
-  'The effect of a completion on runs of a lease: those that are done by it or were before, their next '
-  'runs, and those that spawn tasks.';

@@ -1,4 +1,6 @@
--- One update closes a whole lease. Its runs then count as done, except those with a result of their own. The
+-- Closes a whole lease as done and returns the number of done runs. Null if it was closed or never existed,
+-- -1 for another segment, -2 if some of its runs have a pipeline and complete_runs() has to end it. One
+-- update closes a whole lease. Its runs then count as done, except those with a result of their own. The
 -- condition is not 'closed_at is null': with that, the planner would read the index of open leases with all
 -- its dead entries.
 create or replace function tock.end_lease_{suffix}(p_lease uuid, p_segment integer)
@@ -83,8 +85,3 @@ begin
   end if;
   return v_runs;
 end $$;
-
-comment on function tock.end_lease_{suffix} is
-  'Closes a whole lease as done and returns the number of done runs. Null if it was closed or never '
-  'existed, -1 for another segment, -2 if some of its runs have a pipeline and complete_runs() has to end '
-  'it.';

@@ -1,9 +1,11 @@
--- The caller has locked the rows of the lease, so the reaper skips it. Two calls may end the same run at
--- once. The primary key of results then decides, and only the call that wrote the result continues the task.
--- again_at is the time of the next run, after a failure or for the next stage. If it has come, the next run
--- is appended at once; otherwise a waiting task is added. All runs are in one segment. Payloads are copied
--- from table to table, since an array cannot exceed 1 GB. Cancels and pending changes count if they are
--- committed by now: a cancelled task gets no next run.
+-- Writes the results of runs and, for tasks that continue, the next run or waiting task. Returns how many
+-- runs had not ended before. p_fields, in the order of the runs, names those that continue with the unchanged
+-- payload of the task, which is then checked. The caller has locked the rows of the lease, so the reaper
+-- skips it. Two calls may end the same run at once. The primary key of results then decides, and only the
+-- call that wrote the result continues the task. again_at is the time of the next run, after a failure or for
+-- the next stage. If it has come, the next run is appended at once; otherwise a waiting task is added. All
+-- runs are in one segment. Payloads are copied from table to table, since an array cannot exceed 1 GB.
+-- Cancels and pending changes count if they are committed by now: a cancelled task gets no next run.
 create or replace function tock.end_runs(
   p_segment integer, p_ended tock.ending[], p_fields text[] default null)
 returns integer language plpgsql volatile
@@ -79,11 +81,8 @@ begin
   return v_count;
 end $$;
 
-comment on function tock.end_runs is
-  'Writes the results of runs and, for tasks that continue, the next run or waiting task. Returns how many '
-  'runs had not ended before. p_fields, in the order of the runs, names those that continue with the '
-  'unchanged payload of the task, which is then checked.';
-
+-- The next attempts of runs with pending changes and cancellations applied where cancelled is null, in the
+-- same order.
 create or replace function tock.apply_pending_changes(p_again tock.next_attempt[])
 returns tock.next_attempt[] language plpgsql volatile as $$
 declare
@@ -110,7 +109,3 @@ begin
       order by w.n limit 1) p on true
     order by a.n);
 end $$;
-
-comment on function tock.apply_pending_changes is
-  'The next attempts of runs with pending changes and cancellations applied where cancelled is null, in the '
-  'same order.';

@@ -10,6 +10,7 @@ declare
   v_segment integer := tock.lease_segment(p_lease);
   v_has_progress boolean := p_progress <> 'null';
   v_ids bigint[];
+  v_runs tock.leased_run[];
 begin
   if p_seconds not between 1 and 86400 then
     perform tock.refuse(422, 'lease_seconds must be a whole number from 1 to 86400', 'lease_seconds');
@@ -27,8 +28,25 @@ begin
     return;
   end if;
   refused := '{}';
-  if v_has_progress then
-    refused := tock.record_progress(p_lease, v_segment, v_ids, p_progress);
+  -- The statement above has locked the rows of the lease. So no other call ends runs of it meanwhile, and the
+  -- statements below see all runs that had ended.
+  if v_ids is not null then
+    v_runs := tock.lock_lease_runs(p_lease, v_segment, v_ids);
+    insert into tock.progress (position, stream, of_all, progress, note)
+    select distinct on (r.position, r.stream) r.position, r.stream, false,
+      pg_catalog.round((p_progress -> (r.n - 1)::integer ->> 'progress')::numeric, 2),
+      p_progress -> (r.n - 1)::integer ->> 'note'
+    from unnest(v_runs) r where r.state is null
+    order by r.position, r.stream, r.n
+    on conflict (position, stream, of_all) do update
+      set progress = excluded.progress, note = excluded.note, reported_at = excluded.reported_at;
+    refused := array(
+      select l.id from tock.unmatched_ids(v_ids,
+        array(select r.n from unnest(v_runs) r where r.state is null)) l
+      order by l.n);
+  elsif v_has_progress then
+    execute pg_catalog.format('select tock.record_lease_progress_%s($1, $2)', v_segment)
+      using p_lease, p_progress;
   end if;
   return next;
 end $$;

@@ -1,5 +1,7 @@
--- All rows of the lease get one deadline, so that it expires as a whole.
-create or replace function tock.extend_lease_{suffix}(
+-- Moves the deadline of a lease of one segment, never back. Returns the new deadline (null if the lease is
+-- closed), the number of its runs, and the cancelled tasks among them. All rows of the lease get one
+-- deadline, so that it expires as a whole.
+create or replace function tock.extend_lease_{segment}(
   p_lease uuid, p_until timestamptz, out leased_until timestamptz, out runs integer, out cancel bigint[])
 language plpgsql volatile as $$
 #variable_conflict use_column
@@ -38,7 +40,3 @@ begin
       and m.position <> all (coalesce(x.skips, '{}'))
     order by 1);
 end $$;
-
-comment on function tock.extend_lease_{suffix} is
-  'Moves the deadline of a lease of one segment, never back. Returns the new deadline (null if the lease is '
-  'closed), the number of its runs, and the cancelled tasks among them.';

@@ -90,6 +90,7 @@ comment on function tock.fail is
   'all that are left. Each task is retried after its backoff. After a fatal failure or the last attempt it '
   'is dead. refused are the ids that the lease could not fail; no row if the lease has ended.';
 
+-- Raises TK422 for invalid failures.
 create or replace function tock.check_failures(p_failures jsonb, p_all boolean)
 returns void language plpgsql immutable as $$
 declare
@@ -116,5 +117,3 @@ begin
     end if;
   end loop;
 end $$;
-
-comment on function tock.check_failures is 'Raises TK422 for invalid failures.';

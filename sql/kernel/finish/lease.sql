@@ -1,10 +1,13 @@
+-- Locks the rows of a lease and reads its runs, all or those with these ids, with their states (null: still
+-- running); none if there is no such lease. p_exclusive locks them against every other call that ends runs.
 -- What the verbs that end part of a lease share: locking its rows, closing them (close_lease()) and checking
 -- the input. lock_lease_runs() comes first. It locks the rows against reaping and closing, and then reads
 -- them in a new statement.
-create or replace function tock.lock_lease_runs(p_lease uuid, p_segment integer, p_ids bigint[])
+create or replace function tock.lock_lease_runs(
+  p_lease uuid, p_segment integer, p_ids bigint[], p_exclusive boolean default false)
 returns tock.leased_run[] language plpgsql volatile as $$
 declare
-  v_runs tock.leased_run[] := tock.lock_lease_runs_current(p_lease, p_segment, p_ids);
+  v_runs tock.leased_run[] := tock.lock_lease_runs_current(p_lease, p_segment, p_ids, p_exclusive);
 begin
   if v_runs is not null then
     return v_runs;
@@ -12,15 +15,12 @@ begin
   if p_segment is null or tock.lease_segment(p_lease) is distinct from p_segment then
     return '{}';
   end if;
-  execute pg_catalog.format('select tock.lock_lease_runs_%s($1, $2, $3)', p_segment) into v_runs
-    using p_lease, p_segment, p_ids;
+  execute pg_catalog.format('select tock.lock_lease_runs_%s($1, $2, $3, $4)', p_segment) into v_runs
+    using p_lease, p_segment, p_ids, p_exclusive;
   return v_runs;
 end $$;
 
-comment on function tock.lock_lease_runs is
-  'Locks the rows of a lease and reads its runs, all or those with these ids, with their states (null: still '
-  'running); none if there is no such lease.';
-
+-- True if a lease has runs that have not ended.
 create or replace function tock.is_open(p_lease uuid, p_segment integer)
 returns boolean language plpgsql volatile as $$
 declare
@@ -34,10 +34,9 @@ begin
   return coalesce(v_open, false);
 end $$;
 
-comment on function tock.is_open is 'True if a lease has runs that have not ended.';
-
--- Two calls that complete the last runs at the same time may not see each other's results, or may find the
--- row locked. The lease then stays open until the reaper closes it.
+-- Closes the rows of a lease whose runs have all ended. Two calls that complete the last runs at the same
+-- time may not see each other's results, or may find the row locked. The lease then stays open until the
+-- reaper closes it.
 create or replace function tock.close_lease(p_lease uuid, p_segment integer)
 returns void language plpgsql volatile
 set enable_hashjoin = off
@@ -48,8 +47,8 @@ begin
   end if;
 end $$;
 
-comment on function tock.close_lease is 'Closes the rows of a lease whose runs have all ended.';
-
+-- Outcomes without repetitions: a retried run may be named by its own id and by the id of its task, and the
+-- first outcome counts.
 create or replace function tock.dedupe_outcomes(p_ended tock.ending[])
 returns tock.ending[] language plpgsql immutable as $$
 begin
@@ -65,10 +64,7 @@ begin
     order by e.stream, e.position, e.n);
 end $$;
 
-comment on function tock.dedupe_outcomes is
-  'Outcomes without repetitions: a retried run may be named by its own id and by the id of its task, and '
-  'the first outcome counts.';
-
+-- Raises TK422 unless p_rows is an array of objects with only these keys and within the size limits.
 create or replace function tock.check_rows(p_rows jsonb, p_field text, p_allowed text[])
 returns void language plpgsql immutable as $$
 declare
@@ -100,9 +96,6 @@ begin
   end if;
 end $$;
 
-comment on function tock.check_rows is
-  'Raises TK422 unless p_rows is an array of objects with only these keys and within the size limits.';
-
 create or replace function tock.queue_of_lease(p_lease uuid)
 returns text language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp
@@ -121,16 +114,3 @@ end $$;
 
 comment on function tock.queue_of_lease is
   'The queue from which a lease was claimed; null if there is no such lease.';
-
-create or replace function tock.lock_lease(p_lease uuid)
-returns void language plpgsql volatile as $$
-declare
-  v_segment integer := tock.lease_segment(p_lease);
-begin
-  if v_segment is not null then
-    execute pg_catalog.format('select tock.lock_lease_%s($1)', v_segment) using p_lease;
-  end if;
-end $$;
-
-comment on function tock.lock_lease is
-  'Locks the rows of a lease against every other call that ends part of it.';

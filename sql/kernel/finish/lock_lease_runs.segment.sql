@@ -1,10 +1,12 @@
--- Every function, also extend() and close_ended(), locks the rows of a lease in the order of the index on
--- token, so that two calls cannot deadlock. A lease of one run is locked exclusively: the call that ends its
--- run also closes it, and end_lease() need not read results. p_ids are ids of tasks or runs. The id of a
--- first run is the id of its task, so most ids are found by primary key. Only the remaining ids are looked up
--- among the retried runs of the lease. The materialized lease and the laterals with offset 0 are fences: with
--- poor statistics the planner would start with all runs or all leases of a stream.
-create or replace function tock.lock_lease_runs_{suffix}(p_lease uuid, p_segment integer, p_ids bigint[])
+-- lock_lease_runs() for one segment; null for another segment. Every function, also extend() and
+-- close_ended(), locks the rows of a lease in the order of the index on token, so that two calls cannot
+-- deadlock. A lease of one run is locked exclusively: the call that ends its run also closes it, and
+-- end_lease() need not read results. p_ids are ids of tasks or runs. The id of a first run is the id of its
+-- task, so most ids are found by primary key. Only the remaining ids are looked up among the retried runs of
+-- the lease. The materialized lease and the laterals with offset 0 are fences: with poor statistics the
+-- planner would start with all runs or all leases of a stream.
+create or replace function tock.lock_lease_runs_{suffix}(
+  p_lease uuid, p_segment integer, p_ids bigint[], p_exclusive boolean)
 returns tock.leased_run[] language plpgsql volatile as $$
 declare
   v_runs tock.leased_run[];
@@ -18,6 +20,8 @@ begin
       and l.after_position = tock.token_cursor(p_lease, {first_position})
       and l.token = p_lease
     for no key update;
+  elsif p_exclusive then
+    perform from tock.leases_{segment} l where l.token = p_lease and l.alone is null for no key update;
   else
     perform from tock.leases_{segment} l where l.token = p_lease and l.alone is null for share;
   end if;
@@ -79,6 +83,3 @@ begin
   end if;
   return v_runs;
 end $$;
-
-comment on function tock.lock_lease_runs_{suffix} is
-  'lock_lease_runs() for one segment; null for another segment.';

@@ -1,8 +1,9 @@
--- The result follows the order of the runs; it is null for those without a next attempt. cancelled is null,
--- which means not known yet, if the run or the first run of its task has an override. It is also null if that
--- first run lies in another segment. The laterals with offset 0 are fences: the planner must not look up by
--- the stream alone, nor start with all streams. A task with a concurrency key that continues in another queue
--- must wait for the key there, so it becomes due just after now.
+-- The next attempts of ended runs of one segment; null for another segment. The result follows the order of
+-- the runs; it is null for those without a next attempt. cancelled is null, which means not known yet, if the
+-- run or the first run of its task has an override. It is also null if that first run lies in another
+-- segment. The laterals with offset 0 are fences: the planner must not look up by the stream alone, nor start
+-- with all streams. A task with a concurrency key that continues in another queue must wait for the key
+-- there, so it becomes due just after now.
 create or replace function tock.next_attempts_{suffix}(p_segment integer, p_ended tock.ending[])
 returns tock.next_attempt[] language plpgsql volatile as $$
 begin
@@ -43,6 +44,3 @@ begin
       offset 0) r on e.again_at is not null
     order by e.n);
 end $$;
-
-comment on function tock.next_attempts_{suffix} is
-  'The next attempts of ended runs of one segment; null for another segment.';

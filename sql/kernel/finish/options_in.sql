@@ -1,5 +1,6 @@
--- The concurrency key of the task now means the key of that name in the other queue. expires_at stays only if
--- the task itself asked for it.
+-- The options of a task that continues in another queue, after the run at this position: its own with the
+-- defaults of that queue. The concurrency key of the task now means the key of that name in the other queue.
+-- expires_at stays only if the task itself asked for it.
 create or replace function tock.options_in(p_options jsonb, p_queue text, p_after bigint)
 returns jsonb language plpgsql stable as $$
 declare
@@ -14,7 +15,3 @@ begin
     'stage', case when p_options ? 'pipeline' then coalesce(v_own, '{}')
       || pg_catalog.jsonb_build_object('after', p_after) end)), '{}');
 end $$;
-
-comment on function tock.options_in is
-  'The options of a task that continues in another queue, after the run at this position: its own with the '
-  'defaults of that queue.';

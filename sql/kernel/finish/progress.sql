@@ -1,3 +1,4 @@
+-- The ids of [{id, progress, note}], null for one object for all; TK422 names an invalid field.
 create or replace function tock.check_progress(p_progress jsonb)
 returns bigint[] language plpgsql immutable as $$
 declare
@@ -39,38 +40,3 @@ begin
   end loop;
   return case when not v_all then tock.parse_ids(v_rows, 'progress') end;
 end $$;
-
-comment on function tock.check_progress is
-  'The ids of [{id, progress, note}], null for one object for all; TK422 names an invalid field.';
-
--- The caller has extended the lease in an earlier statement, so it holds the locks of its rows. No other call
--- ends runs of the lease meanwhile, and this statement sees all runs that had ended.
-create or replace function tock.record_progress(
-  p_lease uuid, p_segment integer, p_ids bigint[], p_progress jsonb)
-returns bigint[] language plpgsql volatile as $$
-declare
-  v_runs tock.leased_run[];
-begin
-  if p_ids is null then
-    execute pg_catalog.format('select tock.record_lease_progress_%s($1, $2)', p_segment)
-      using p_lease, p_progress;
-    return '{}';
-  end if;
-  v_runs := tock.lock_lease_runs(p_lease, p_segment, p_ids);
-  insert into tock.progress (position, stream, of_all, progress, note)
-  select distinct on (r.position, r.stream) r.position, r.stream, false,
-    pg_catalog.round((p_progress -> (r.n - 1)::integer ->> 'progress')::numeric, 2),
-    p_progress -> (r.n - 1)::integer ->> 'note'
-  from unnest(v_runs) r where r.state is null
-  order by r.position, r.stream, r.n
-  on conflict (position, stream, of_all) do update
-    set progress = excluded.progress, note = excluded.note, reported_at = excluded.reported_at;
-  return array(
-    select l.id from tock.unmatched_ids(p_ids,
-      array(select r.n from unnest(v_runs) r where r.state is null)) l
-    order by l.n);
-end $$;
-
-comment on function tock.record_progress is
-  'Stores the progress of runs of an open lease, or of all its runs; returns the ids that are not running '
-  'in it.';

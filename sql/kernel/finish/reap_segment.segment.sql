@@ -1,3 +1,4 @@
+-- Reaps expired leases of the segment; returns the number of runs, and the last deadline if there are more.
 create or replace function tock.reap_segment_{segment}(p_from timestamptz, p_now timestamptz, p_limit integer)
 returns tock.reaped language plpgsql volatile
 set plan_cache_mode = force_custom_plan as $$
@@ -68,6 +69,3 @@ begin
     {segment}, false);
   return v_reaped;
 end $$;
-
-comment on function tock.reap_segment_{segment} is
-  'Reaps expired leases of the segment; returns the number of runs, and the last deadline if there are more.';

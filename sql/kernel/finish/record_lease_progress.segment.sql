@@ -1,7 +1,8 @@
--- Progress for a whole lease does not apply to runs that have ended. So the first statement stores the last
--- progress of such runs for good, also if they have none. ended_at cannot tell whether a run had ended before
--- the report: it is the start time of a transaction.
-create or replace function tock.record_lease_progress_{suffix}(p_lease uuid, p_progress jsonb)
+-- Stores the progress of all unfinished runs of a lease. Progress for a whole lease does not apply to runs
+-- that have ended. So the first statement stores the last progress of such runs for good, also if they have
+-- none. ended_at cannot tell whether a run had ended before the report: it is the start time of a
+-- transaction.
+create or replace function tock.record_lease_progress_{segment}(p_lease uuid, p_progress jsonb)
 returns void language sql volatile as $$
   insert into tock.progress (position, stream, of_all, progress, note, reported_at)
   select e.position, l.stream, false, w.progress, w.note, 'infinity'
@@ -28,6 +29,3 @@ returns void language sql volatile as $$
   on conflict (position, stream, of_all) do update
     set progress = excluded.progress, note = excluded.note, reported_at = excluded.reported_at;
 $$;
-
-comment on function tock.record_lease_progress_{suffix} is
-  'Stores the progress of all unfinished runs of a lease.';

@@ -1,3 +1,4 @@
+-- The queue of the next run or waiting task with this id; null if there is none.
 create or replace function tock.next_queue_of(p_next_id bigint)
 returns text language sql stable as $$
   select coalesce(
@@ -7,9 +8,7 @@ returns text language sql stable as $$
      where p.position = tock.position_of(p_next_id)))
 $$;
 
-comment on function tock.next_queue_of is
-  'The queue of the next run or waiting task with this id; null if there is none.';
-
+-- True if an ended run ended as done and its task went to this stage (null: to none).
 create or replace function tock.was_ended_so(p_run tock.leased_run, p_stages boolean, p_stage text)
 returns boolean language plpgsql stable as $$
 begin
@@ -20,9 +19,8 @@ begin
     else p_run.state = 'cancelled' and p_run.error is not distinct from 'null' and p_stage is not null end;
 end $$;
 
-comment on function tock.was_ended_so is
-  'True if an ended run ended as done and its task went to this stage (null: to none).';
-
+-- The fields of runs that continue in another stage without a result, in the order of p_ended, null for the
+-- others. p_all: they were completed as a whole lease.
 create or replace function tock.unchanged_fields(
   p_ended tock.ending[], p_runs tock.leased_run[], p_all boolean)
 returns text[] language plpgsql immutable as $$
@@ -36,7 +34,3 @@ begin
       on r.position = e.position
     order by e.n);
 end $$;
-
-comment on function tock.unchanged_fields is
-  'The fields of runs that continue in another stage without a result, in the order of p_ended, null for '
-  'the others. p_all: they were completed as a whole lease.';

@@ -1,3 +1,5 @@
+-- Seconds to wait after the n-th failure: base (fixed), base * n (linear) or base * factor^(n-1)
+-- (exponential), capped, minus a random share of up to the jitter.
 create or replace function tock.backoff_seconds(p_policy tock.queues, p_failures integer)
 returns double precision language sql volatile as $$
   select least(p_policy.backoff_cap_seconds, p_policy.backoff_base_seconds * case p_policy.backoff_kind
@@ -7,10 +9,7 @@ returns double precision language sql volatile as $$
     * (1 - p_policy.backoff_jitter * pg_catalog.random())
 $$;
 
-comment on function tock.backoff_seconds is
-  'Seconds to wait after the n-th failure: base (fixed), base * n (linear) or base * factor^(n-1) '
-  '(exponential), capped, minus a random share of up to the jitter.';
-
+-- The policy of a queue with the backoff of a task that has its own.
 create or replace function tock.own_policy(p_policy tock.queues, p_options jsonb)
 returns tock.queues language plpgsql stable as $$
 begin
@@ -25,10 +24,9 @@ begin
     from pg_catalog.jsonb_each(p_options -> 'backoff') b));
 end $$;
 
-comment on function tock.own_policy is 'The policy of a queue with the backoff of a task that has its own.';
-
--- end_runs() makes a task wait if this time is later than its own clock_timestamp(). For all runs of a call,
--- both are read within a second.
+-- The time when a lost or released task is ready again: at once, or through tock.waiting if its concurrency
+-- key is paused. end_runs() makes a task wait if this time is later than its own clock_timestamp(). For all
+-- runs of a call, both are read within a second.
 create or replace function tock.ready_again_at(p_queue text, p_options jsonb)
 returns timestamptz language sql volatile as $$
   select case when (
@@ -37,12 +35,9 @@ returns timestamptz language sql volatile as $$
     then pg_catalog.clock_timestamp() + interval '1 second' else '-infinity' end
 $$;
 
-comment on function tock.ready_again_at is
-  'The time when a lost or released task is ready again: at once, or through tock.waiting if its '
-  'concurrency key is paused.';
-
--- With concurrency_retry yield, or while its concurrency key is paused, a task returns through tock.waiting,
--- so its time must be later than now.
+-- The time of the next attempt after a failure: in p_seconds, or after the backoff; null after the last
+-- attempt. With concurrency_retry yield, or while its concurrency key is paused, a task returns through
+-- tock.waiting, so its time must be later than now.
 create or replace function tock.next_attempt_at(
   p_policy tock.queues, p_options jsonb, p_attempt integer, p_lost integer, p_max_attempts integer,
   p_seconds double precision default null)
@@ -56,10 +51,7 @@ returns timestamptz language sql volatile as $$
         else 0 end)) end
 $$;
 
-comment on function tock.next_attempt_at is
-  'The time of the next attempt after a failure: in p_seconds, or after the backoff; null after the last '
-  'attempt.';
-
+-- The options of runs of a segment, by position.
 create or replace function tock.options_of(p_segment integer, p_runs tock.leased_run[])
 returns jsonb language plpgsql volatile as $$
 declare
@@ -74,5 +66,3 @@ begin
     into v_options using p_runs;
   return v_options;
 end $$;
-
-comment on function tock.options_of is 'The options of runs of a segment, by position.';

@@ -1,8 +1,9 @@
--- The primary key of results decides which call ended a run: a task continues only if this insert wrote its
--- row. New runs are inserted into the parent table, since the sequence may have reached a later segment. A
--- run that was done although its task was cancelled gets the JSON null as error. So was_ended_so() can tell a
--- repeated completion from a completion after a release. The three arrays have the same order. A task that
--- continues without a stream becomes a waiting task.
+-- Writes the results of runs of one segment and the next runs and waiting tasks of p_again; null for another
+-- segment. The primary key of results decides which call ended a run: a task continues only if this insert
+-- wrote its row. New runs are inserted into the parent table, since the sequence may have reached a later
+-- segment. A run that was done although its task was cancelled gets the JSON null as error. So was_ended_so()
+-- can tell a repeated completion from a completion after a release. The three arrays have the same order. A
+-- task that continues without a stream becomes a waiting task.
 create or replace function tock.write_results_{suffix}(
   p_segment integer, p_ended tock.ending[], p_again tock.next_attempt[],
   p_streams integer[])
@@ -77,7 +78,3 @@ begin
   end if;
   return v_count;
 end $$;
-
-comment on function tock.write_results_{suffix} is
-  'Writes the results of runs of one segment and the next runs and waiting tasks of p_again; null for '
-  'another segment.';

@@ -1,6 +1,7 @@
--- The cursor of a stream is the end of its newest lease, or start_after if that is higher. A lease starts
--- where the previous one ended, and lies in the partition of the position after its start. So the loop starts
--- in the partition of start_after and goes upwards. Usually it reads only one partition.
+-- The position after which the next claim of a stream starts. The cursor of a stream is the end of its newest
+-- lease, or start_after if that is higher. A lease starts where the previous one ended, and lies in the
+-- partition of the position after its start. So the loop starts in the partition of start_after and goes
+-- upwards. Usually it reads only one partition.
 create or replace function tock.cursor_of(p_stream integer)
 returns bigint language plpgsql volatile as $$
 declare
@@ -20,12 +21,10 @@ begin
   return v_after;
 end $$;
 
-comment on function tock.cursor_of is 'The position after which the next claim of a stream starts.';
-
--- The partition of the cursor is read first; it usually has the run. Otherwise one statement reads all
--- partitions above the cursor. Its snapshot shows a prefix of the stream. With one statement for each
--- partition, a run could be committed into a lower partition after that was read, and a later run would be
--- returned.
+-- The position of the first run of a stream above its cursor, in any segment; null if there is none. The
+-- partition of the cursor is read first; it usually has the run. Otherwise one statement reads all partitions
+-- above the cursor. Its snapshot shows a prefix of the stream. With one statement for each partition, a run
+-- could be committed into a lower partition after that was read, and a later run would be returned.
 create or replace function tock.first_unread(p_stream integer, p_after bigint)
 returns bigint language plpgsql volatile
 set plan_cache_mode = force_custom_plan as $$
@@ -44,28 +43,22 @@ begin
   return v_first;
 end $$;
 
-comment on function tock.first_unread is
-  'The position of the first run of a stream above its cursor, in any segment; null if there is none.';
-
--- start_after may move up to the cursor. Across a gap between segments it may move to just before the first
--- unclaimed run. A claim ends its skip lease for that gap at the same position. So both lead to the same
--- after_position, and the primary key of leases still keeps two claims apart. A writer with an old snapshot
--- locks the row of its stream until it ends; advance_start() leaves that row for a later call.
-create or replace function tock.advance_start(p_limit integer default 1000)
-returns integer language plpgsql volatile as $$
+-- Moves start_after of streams up to the segment of their next run. start_after may move up to the cursor.
+-- Across a gap between segments it may move to just before the first unclaimed run. A claim ends its skip
+-- lease for that gap at the same position. So both lead to the same after_position, and the primary key of
+-- leases still keeps two claims apart. A writer with an old snapshot locks the row of its stream until it
+-- ends; advance_start() leaves that row for a later call.
+create or replace function tock.advance_start()
+returns void language plpgsql volatile as $$
 declare
   v_newest tock.segments;
   v_stream record;
   v_after bigint;
   v_first bigint;
-  v_moved integer;
 begin
-  if pg_catalog.current_setting('transaction_isolation') <> 'read committed' then
-    return 0;
-  end if;
   select e.* into v_newest from tock.segments e where e.number = tock.newest_segment();
-  if not found then
-    return 0;  -- there is no segment
+  if not found or not tock.sees_all() then
+    return;  -- there is no segment, or the snapshot is old
   end if;
   -- streams with a lease in the current segment
   execute pg_catalog.format($q$
@@ -78,13 +71,12 @@ begin
       for update skip locked) n
     where s.number = n.number and n.after_position is not null$q$, v_newest.number)
     using v_newest.first_position;
-  get diagnostics v_moved = row_count;
   -- The other streams have no lease in the current segment. Their next run needs a search, so a call takes
-  -- only p_limit of them, in random order.
+  -- only 1,000 of them, in random order.
   for v_stream in
     select s.number, s.start_after from tock.streams s
     where s.awake and s.start_after < v_newest.first_position - 1
-    order by pg_catalog.random() limit p_limit
+    order by pg_catalog.random() limit 1000
   loop
     v_after := tock.cursor_of(v_stream.number);
     v_first := tock.first_unread(v_stream.number, v_after);
@@ -99,14 +91,11 @@ begin
     where s.number = any (array(
       select t.number from tock.streams t
       where t.number = v_stream.number and t.awake and t.start_after <= v_after for update skip locked));
-    v_moved := v_moved + case when found then 1 else 0 end;
   end loop;
-  return v_moved;
 end $$;
 
-comment on function tock.advance_start is
-  'Moves start_after of streams up to the segment of their next run; returns the number moved.';
-
+-- Moves the cursor of a stream without leasing a run: inserts a closed lease that covers p_skipped skipped
+-- runs and no others.
 create or replace function tock.skip_range(p_stream integer, p_after bigint, p_last bigint, p_skipped integer)
 returns void language plpgsql volatile as $$
 begin
@@ -115,7 +104,3 @@ begin
     values (p_stream, p_after, p_last, 0, p_skipped, tock.new_token(0, p_after), pg_catalog.now(),
       pg_catalog.now(), 'skipped');
 end $$;
-
-comment on function tock.skip_range is
-  'Moves the cursor of a stream without leasing a run: inserts a closed lease that covers p_skipped skipped '
-  'runs and no others.';

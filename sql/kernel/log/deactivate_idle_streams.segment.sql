@@ -1,3 +1,5 @@
+-- Puts the streams of a slot to rest that have no run above their cursor in the current segment; returns the
+-- number.
 create or replace function tock.deactivate_idle_streams_{segment}(p_slot integer, p_limit integer)
 returns integer language plpgsql volatile
 set plan_cache_mode = force_custom_plan as $$
@@ -19,7 +21,3 @@ begin
   get diagnostics v_rested = row_count;
   return v_rested;
 end $$;
-
-comment on function tock.deactivate_idle_streams_{segment} is
-  'Puts the streams of a slot to rest that have no run above their cursor in the current segment; returns '
-  'the number.';

@@ -1,3 +1,5 @@
+-- True if the next position is certainly above all runs of a stream, as it must be. Otherwise only
+-- check_sequence() can decide, which is slower.
 create or replace function tock.is_above_runs(p_stream integer, p_position bigint)
 returns boolean language plpgsql volatile as $$
 begin
@@ -8,7 +10,3 @@ begin
       and (pg_catalog.pg_sequence_parameters('tock.positions'::regclass)).cache_size = 1
     from tock.positions s);
 end $$;
-
-comment on function tock.is_above_runs is
-  'True if the next position is certainly above all runs of a stream, as it must be. Otherwise only '
-  'check_sequence() can decide, which is slower.';

@@ -1,5 +1,6 @@
--- PostgreSQL inlines this function into the statement that selects from it.
-create or replace function tock.lease_rows_{suffix}(p_lease uuid)
+-- The rows of a lease of either kind: one run, or ranges of runs. PostgreSQL inlines this function into the
+-- statement that selects from it.
+create or replace function tock.lease_rows_{segment}(p_lease uuid)
 returns setof tock.leases language sql stable as $$
   select l.* from tock.leases_{segment} l
   where l.token = p_lease and l.alone is null and not tock.is_of_one(p_lease)
@@ -9,6 +10,3 @@ returns setof tock.leases language sql stable as $$
     and l.after_position = tock.token_cursor(p_lease, {first_position})
     and l.token = p_lease and tock.is_of_one(p_lease)
 $$;
-
-comment on function tock.lease_rows_{suffix} is
-  'The rows of a lease of either kind: one run, or ranges of runs.';

@@ -1,4 +1,5 @@
-create or replace function tock.leased_runs_{suffix}(p_lease uuid)
+-- leased_runs() for one segment.
+create or replace function tock.leased_runs_{segment}(p_lease uuid)
 returns setof tock.claimed language sql volatile as $$
   with leased as materialized (
     select l.* from tock.lease_rows_{segment}(p_lease) l
@@ -18,5 +19,3 @@ returns setof tock.claimed language sql volatile as $$
     where e.stream = r.stream and e.position = r.position) is null
   order by s.priority, r.position
 $$;
-
-comment on function tock.leased_runs_{suffix} is 'leased_runs() for one segment.';

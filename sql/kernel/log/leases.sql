@@ -1,3 +1,4 @@
+-- The unfinished runs of an open lease, as its claim returned them; none after the lease has expired.
 create or replace function tock.leased_runs(p_lease uuid)
 returns setof tock.claimed language plpgsql volatile as $$
 declare
@@ -7,6 +8,3 @@ begin
     return query execute pg_catalog.format('select * from tock.leased_runs_%s($1)', v_segment) using p_lease;
   end if;
 end $$;
-
-comment on function tock.leased_runs is
-  'The unfinished runs of an open lease, as its claim returned them; none after the lease has expired.';

@@ -1,3 +1,4 @@
+-- Raises TK503 if the next position may not be above p_taken: the sequence was set back, or has a cache.
 create or replace function tock.check_sequence(p_taken bigint)
 returns void language plpgsql volatile as $$
 begin
@@ -11,11 +12,9 @@ begin
   end if;
 end $$;
 
-comment on function tock.check_sequence is
-  'Raises TK503 if the next position may not be above p_taken: the sequence was set back, or has a cache.';
-
--- The id of a task that starts out waiting is a position without a stream. tock.promotions keeps these
--- positions after the promotion; rows are only added.
+-- Raises TK503 if a waiting task could get an id that is already in use. The id of a task that starts out
+-- waiting is a position without a stream. tock.promotions keeps these positions after the promotion; rows are
+-- only added.
 create or replace function tock.check_waiting_ids()
 returns void language plpgsql volatile as $$
 begin
@@ -23,13 +22,11 @@ begin
     coalesce((select p.position from tock.promotions p order by p.position desc limit 1), 0));
 end $$;
 
-comment on function tock.check_waiting_ids is
-  'Raises TK503 if a waiting task could get an id that is already in use.';
-
--- Called after the ids are stored. Since check_waiting_ids() the sequence may have been set back and grown
--- again. If a task with such an id still waits, the insert into waiting fails; if it is being promoted, the
--- insert waits. So only committed promotions are left to check. Usually the newest one is below all new ids,
--- and nothing more is read. Next attempts need no check: their positions are not task ids.
+-- Raises TK503 if a new id of a waiting task belongs to another task. Called after the ids are stored. Since
+-- check_waiting_ids() the sequence may have been set back and grown again. If a task with such an id still
+-- waits, the insert into waiting fails; if it is being promoted, the insert waits. So only committed
+-- promotions are left to check. Usually the newest one is below all new ids, and nothing more is read. Next
+-- attempts need no check: their positions are not task ids.
 create or replace function tock.check_new_ids(p_ids bigint[])
 returns void language plpgsql volatile as $$
 declare
@@ -48,6 +45,3 @@ begin
     end if;
   end if;
 end $$;
-
-comment on function tock.check_new_ids is
-  'Raises TK503 if a new id of a waiting task belongs to another task.';

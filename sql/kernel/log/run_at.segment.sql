@@ -1,3 +1,4 @@
+-- run_at() for one segment.
 create or replace function tock.run_at_{segment}(p_id bigint)
 returns setof tock.found_run language sql stable as $$
   select p_id, coalesce(r.task_id, p_id), s.queue, s.priority, r.tenant, r.attempt, r.max_attempts, r.lost,
@@ -13,5 +14,3 @@ returns setof tock.found_run language sql stable as $$
     order by g.reported_at desc limit 1) g on d.lease_after is not null
   where r.stream = tock.stream_of(p_id) and r.position = tock.position_of(p_id)
 $$;
-
-comment on function tock.run_at_{segment} is 'run_at() for one segment.';

@@ -1,3 +1,4 @@
+-- A run and its state by its id; null if there is none.
 create or replace function tock.run_at(p_id bigint)
 returns tock.found_run language plpgsql volatile as $$
 declare
@@ -11,8 +12,7 @@ begin
   return v_run;
 end $$;
 
-comment on function tock.run_at is 'A run and its state by its id; null if there is none.';
-
+-- The error of a task that was cancelled because of a parent; null for other tasks.
 create or replace function tock.cancelled_for(p_options jsonb)
 returns jsonb language sql immutable as $$
   select pg_catalog.jsonb_build_object('name', case p_options -> 'cancelled_for' ->> 'state'
@@ -24,6 +24,3 @@ returns jsonb language sql immutable as $$
       p_options -> 'cancelled_for' ->> 'state'))
   where p_options ? 'cancelled_for'
 $$;
-
-comment on function tock.cancelled_for is
-  'The error of a task that was cancelled because of a parent; null for other tasks.';

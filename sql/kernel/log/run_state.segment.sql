@@ -1,8 +1,9 @@
--- The state of a run comes from its result, else from the lease that covers it, else from its run override.
--- Otherwise the run is ready, or expired. A purge covers runs with a lease of outcome purged: such a run is
--- cancelled or expired, unless an override says otherwise. A task continues with the run that next_id of the
--- result names, or with the replacement of a superseded run. PostgreSQL inlines this function into the
--- statement that joins it.
+-- The state of a run of the segment with its result and its lease; a skipped run has no lease. The state of a
+-- run comes from its result, else from the lease that covers it, else from its run override. Otherwise the
+-- run is ready, or expired. A purge covers runs with a lease of outcome purged: such a run is cancelled or
+-- expired, unless an override says otherwise. A task continues with the run that next_id of the result names,
+-- or with the replacement of a superseded run. PostgreSQL inlines this function into the statement that joins
+-- it.
 create or replace function tock.run_state_{segment}(p_stream integer, p_position bigint, p_options jsonb)
 returns table (
   state text, next_id bigint, ended_at timestamptz, cancel_requested boolean, result jsonb, error jsonb,
@@ -35,6 +36,3 @@ stable as $$
     select m.other_id, m.created_at from tock.run_overrides_{segment} m
     where m.stream = p_stream and m.position = p_position and m.kind = 'superseded' offset 0) n on true
 $$;
-
-comment on function tock.run_state_{segment} is
-  'The state of a run of the segment with its result and its lease; a skipped run has no lease.';

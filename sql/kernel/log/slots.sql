@@ -1,6 +1,7 @@
--- Taking the lowest free slot keeps the number of streams small. A transaction that already has a slot starts
--- with that one. tock.slot is only a hint, since a session may set it to any value. So the call always takes
--- the lock.
+-- The writer slot of this transaction, locked until it ends. One writer per slot makes commit order and
+-- position order agree in each stream of the slot. Taking the lowest free slot keeps the number of streams
+-- small. A transaction that already has a slot starts with that one. tock.slot is only a hint, since a
+-- session may set it to any value. So the call always takes the lock.
 create or replace function tock.take_slot(p_from integer default null)
 returns integer language plpgsql volatile as $$
 declare
@@ -24,7 +25,3 @@ begin
   perform tock.refuse(503, 'more than 4,096 transactions are writing tasks at the same time',
     null, 'try again; tock doctor names the sessions with writer locks and the open transactions');
 end $$;
-
-comment on function tock.take_slot is
-  'The writer slot of this transaction, locked until it ends. One writer per slot makes commit order and '
-  'position order agree in each stream of the slot.';

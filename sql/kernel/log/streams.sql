@@ -1,7 +1,8 @@
--- The caller holds the lock of the slot, so no other session registers or wakes a stream of that slot. An
--- older snapshot may not show that the stream was put to rest; for share then raises 40001. A new position
--- must be above the newest run of its stream. Otherwise it could lie below the cursor or in a leased range,
--- and no claim would return the run.
+-- The stream of a queue, priority, lane and slot; it is registered or woken if necessary. TK503 if the
+-- sequence is behind its newest run. The caller holds the lock of the slot, so no other session registers or
+-- wakes a stream of that slot. An older snapshot may not show that the stream was put to rest; for share then
+-- raises 40001. A new position must be above the newest run of its stream. Otherwise it could lie below the
+-- cursor or in a leased range, and no claim would return the run.
 create or replace function tock.open_stream(p_queue text, p_priority integer, p_lane integer, p_slot integer)
 returns integer language plpgsql volatile as $$
 declare
@@ -40,10 +41,8 @@ begin
   return v_number;
 end $$;
 
-comment on function tock.open_stream is
-  'The stream of a queue, priority, lane and slot; it is registered or woken if necessary. TK503 if the '
-  'sequence is behind its newest run.';
-
+-- The newest run of a stream, if it can lie above the next position: in the current segment or a later one.
+-- Null if there is none.
 create or replace function tock.newest_run(p_stream integer)
 returns bigint language plpgsql volatile as $$
 declare
@@ -57,7 +56,3 @@ begin
   end loop;
   return v_newest;
 end $$;
-
-comment on function tock.newest_run is
-  'The newest run of a stream, if it can lie above the next position: in the current segment or a later one. '
-  'Null if there is none.';

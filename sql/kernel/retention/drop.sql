@@ -1,3 +1,5 @@
+-- Drops the partitions and the functions of a segment. 55P03 if it would have to wait for readers, or if the
+-- archive was turned on meanwhile.
 create or replace function tock.drop_segment_tables(p_segment integer)
 returns void language plpgsql volatile as $$
 declare
@@ -22,10 +24,6 @@ begin
   delete from tock.segments e where e.number = p_segment;
   perform tock.on_segment_dropped(p_segment);
 end $$;
-
-comment on function tock.drop_segment_tables is
-  'Drops the partitions and the functions of a segment. 55P03 if it would have to wait for readers, or if '
-  'the archive was turned on meanwhile.';
 
 -- No other function removes partitions. The drop locks the parent tables, so it waits for readers of every
 -- segment, and other sessions queue behind it. So each lock waits only 10 ms. After eight failed tries it
@@ -88,12 +86,10 @@ comment on function tock.drop_expired_segments is
   'Drops the oldest verified segment after its longest retention, one per call; while the archive is on, '
   'only a segment that lies there verified. Returns 1 if it did anything.';
 
+-- Postpones the drop of a segment: by a minute, two, four ... an hour.
 create or replace function tock.postpone_drop(p_segment tock.segments)
 returns void language sql volatile as $$
   update tock.segments e set drop_tries = e.drop_tries + 1,
     drop_after = pg_catalog.now() + least(interval '1 hour', interval '1 minute' * 2 ^ least(e.drop_tries, 6))
   where e.number = p_segment.number
 $$;
-
-comment on function tock.postpone_drop is
-  'Postpones the drop of a segment: by a minute, two, four ... an hour.';

@@ -48,8 +48,9 @@ comment on function tock.isolate_tenants is
   'Finds lanes that one tenant fills, among p_streams streams, and releases lanes that have been worked '
   'off; returns the number of changes.';
 
--- The function checks both ends of the stream. The first runs may be from other tenants, while new runs
--- already wait behind those of the heavy tenant.
+-- The tenant of at least half of the next or of the newest 200 unclaimed runs of a stream; null if there is
+-- none, or if fewer are left. The function checks both ends of the stream. The first runs may be from other
+-- tenants, while new runs already wait behind those of the heavy tenant.
 create or replace function tock.heaviest_tenant(p_stream integer)
 returns text language plpgsql volatile as $$
 declare
@@ -71,7 +72,3 @@ begin
   end loop;
   return v_tenant;
 end $$;
-
-comment on function tock.heaviest_tenant is
-  'The tenant of at least half of the next or of the newest 200 unclaimed runs of a stream; null if there is '
-  'none, or if fewer are left.';

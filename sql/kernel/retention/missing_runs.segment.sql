@@ -1,7 +1,8 @@
--- A run in no lease was never claimed. A lease may also cover more runs than it counted. The extra runs are
--- then those that were created after the claim. If their number differs from the surplus, all runs of the
--- lease without a result run again. A run that was superseded before it was claimed is not missing: its
--- replacement continues the task.
+-- The runs of a stream without a result that no claim leased, as lost ones, and how many of them lie in
+-- leases. A run in no lease was never claimed. A lease may also cover more runs than it counted. The extra
+-- runs are then those that were created after the claim. If their number differs from the surplus, all runs
+-- of the lease without a result run again. A run that was superseded before it was claimed is not missing:
+-- its replacement continues the task.
 create or replace function tock.missing_runs_{segment}(p_stream integer)
 returns table (missing tock.ending[], in_leases bigint) language sql stable as $$
   with covered as materialized (
@@ -35,7 +36,3 @@ returns table (missing tock.ending[], in_leases bigint) language sql stable as $
       from missing m order by m.position),
     (select count(*) from missing m where m.after_position is not null)
 $$;
-
-comment on function tock.missing_runs_{segment} is
-  'The runs of a stream without a result that no claim leased, as lost ones, and how many of them lie in '
-  'leases.';

@@ -1,24 +1,17 @@
--- Each call does one step: redirect_run_ids() while it has rows, then delete_promotions().
+-- Prepares a segment for its drop, about p_limit rows a call; returns 0 when it is ready. Each call does one
+-- step: redirect_run_ids() while it has rows, then the promotions to runs of the segment. Such a promotion is
+-- redirected to what that run became. It is deleted if the run has no successor, and so are those that lead
+-- to it: an earlier run of the task may lead to a waiting task that was promoted only after its own segment
+-- had been dropped. A promotion to a task that still waits stays.
 create or replace function tock.prepare_segment_drop(p_segment integer, p_limit integer default 100000)
 returns integer language plpgsql volatile as $$
 declare
   v_done integer;
 begin
   execute pg_catalog.format('select tock.redirect_run_ids_%s($1)', p_segment) into v_done using p_limit;
-  return case when v_done = 0 then tock.delete_promotions(p_segment, p_limit) else v_done end;
-end $$;
-
-comment on function tock.prepare_segment_drop is
-  'Prepares a segment for its drop, about p_limit rows a call; returns 0 when it is ready.';
-
--- A promotion to a run of the segment is redirected to what that run became. It is deleted if the run has no
--- successor, and so are those that lead to it: an earlier run of the task may lead to a waiting task that was
--- promoted only after its own segment had been dropped. A promotion to a task that still waits stays.
-create or replace function tock.delete_promotions(p_segment integer, p_limit integer)
-returns integer language plpgsql volatile as $$
-declare
-  v_done integer;
-begin
+  if v_done > 0 then
+    return v_done;
+  end if;
   with recursive pointing as materialized (
     select p.position, n.run_id as next_id
     from tock.segments e
@@ -44,6 +37,3 @@ begin
   select count(*) into v_done from pointing;
   return v_done;
 end $$;
-
-comment on function tock.delete_promotions is
-  'Redirects or deletes promotions that point into a segment, about p_limit rows; returns the number.';

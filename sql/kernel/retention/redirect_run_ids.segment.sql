@@ -1,3 +1,4 @@
+-- Stores in promotions which runs the runs of the segment became; returns the number of rows that it scanned.
 -- A task may continue, and callers may ask for it, long after the segment of one of its runs was dropped. So
 -- tock.promotions maps the old run to its successor, as it does for a waiting task. The function reads rows
 -- in the order of the key. It stores its progress in verify_stream and verify_position, which are free after
@@ -41,7 +42,3 @@ begin
   end if;
   return v_seen;
 end $$;
-
-comment on function tock.redirect_run_ids_{segment} is
-  'Stores in promotions which runs the runs of the segment became; returns the number of rows that it '
-  'scanned.';

@@ -65,9 +65,11 @@ comment on function tock.verify_segments is
   'Compares the runs of the oldest unverified closed segment with its leases, about p_limit a call, and '
   'continues there in the next call; returns the number of rows that it scanned.';
 
+-- Makes runs of a closed segment ready again that have no result and were never leased, and reports the
+-- difference.
 create or replace function tock.requeue_missing_runs(
   p_segment integer, p_stream integer, p_runs bigint, p_leased bigint)
-returns integer language plpgsql volatile as $$
+returns void language plpgsql volatile as $$
 declare
   v_missing tock.ending[];
   v_in_leases integer;
@@ -82,9 +84,4 @@ begin
     'segment', p_segment, 'stream', p_stream, 'queue',
     (select s.queue from tock.streams s where s.number = p_stream),
     'runs', p_runs, 'leased', p_leased, 'requeued', v_requeued, 'in_leases', v_in_leases));
-  return v_requeued;
 end $$;
-
-comment on function tock.requeue_missing_runs is
-  'Makes runs of a closed segment ready again that have no result and were never leased, and reports the '
-  'difference; returns the number.';

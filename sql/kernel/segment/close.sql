@@ -1,6 +1,7 @@
--- A transaction that was writing when the segment ended may still commit runs into it, and holds a slot until
--- then. (A prepared transaction appears in pg_locks as -1/xid.) The check for unclaimed runs is a later
--- statement than the check for writers, so its snapshot shows what they committed.
+-- Closes segments that have ended, have no writers left and have nothing unclaimed or running; returns the
+-- number. A transaction that was writing when the segment ended may still commit runs into it, and holds a
+-- slot until then. (A prepared transaction appears in pg_locks as -1/xid.) The check for unclaimed runs is a
+-- later statement than the check for writers, so its snapshot shows what they committed.
 create or replace function tock.close_segments()
 returns integer language plpgsql volatile as $$
 declare
@@ -37,10 +38,7 @@ begin
   return v_closed;
 end $$;
 
-comment on function tock.close_segments is
-  'Closes segments that have ended, have no writers left and have nothing unclaimed or running; returns the '
-  'number.';
-
+-- The virtual transaction ids of other transactions with a writer slot.
 create or replace function tock.writers()
 returns text[] language sql stable as $$
   select array(
@@ -51,5 +49,3 @@ returns text[] language sql stable as $$
         where d.datname = pg_catalog.current_database())
       and l.pid is distinct from pg_catalog.pg_backend_pid())
 $$;
-
-comment on function tock.writers is 'The virtual transaction ids of other transactions with a writer slot.';

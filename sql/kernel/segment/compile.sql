@@ -1,3 +1,5 @@
+-- Makes one function of a segment from its template.
+--
 -- Statements on the hot path name the tables of one segment. Through the partitioned tables, PostgreSQL would
 -- plan and lock all segments. Each such statement is a plain function in its own file, a template:
 --
@@ -42,8 +44,7 @@ exception
       message = pg_catalog.format('sql/%s: %s', p_template.file, sqlerrm);
 end $$;
 
-comment on function tock.compile_template is 'Makes one function of a segment from its template.';
-
+-- Makes the functions of a segment, when the segment is made and at each deploy.
 create or replace function tock.compile_segment(p_segment integer)
 returns void language sql volatile as $$
   select tock.compile_template(t, e, e.number::text, null, null)
@@ -52,11 +53,8 @@ returns void language sql volatile as $$
   order by t.name
 $$;
 
-comment on function tock.compile_segment is
-  'Makes the functions of a segment, when the segment is made and at each deploy.';
-
--- The functions may be replaced between two statements of a call. So each one checks that it was compiled for
--- the segment that its caller means.
+-- Makes the functions of the current segment under their fixed names. The functions may be replaced between
+-- two statements of a call. So each one checks that it was compiled for the segment that its caller means.
 create or replace function tock.compile_current()
 returns void language plpgsql volatile as $$
 declare
@@ -86,6 +84,3 @@ begin
   where t.kind = 'current' or pg_catalog.strpos(t.body, '{suffix}') > 0
   order by t.name;
 end $$;
-
-comment on function tock.compile_current is
-  'Makes the functions of the current segment under their fixed names.';

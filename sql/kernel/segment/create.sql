@@ -1,3 +1,4 @@
+-- Makes the segment after the newest: one partition each of runs, leases, results and run_overrides.
 -- Partitions are created as plain tables and then attached: that takes about 1 ms and waits for no reader.
 -- The key of a lease is the position before its first run, and the lease belongs to the segment of that run.
 -- So the partitions of leases start and end one position lower.
@@ -31,12 +32,10 @@ begin
   perform tock.compile_segment(v_number);
 end $$;
 
-comment on function tock.create_segment is
-  'Makes the segment after the newest: one partition each of runs, leases, results and run_overrides.';
-
--- One transaction at a time makes segments: it takes the lock of the maintenance job create_segments and then
--- reads the newest segment in a new snapshot. It waits up to 50 ms for that lock, since making a segment
--- takes a few milliseconds, and up to 2 s for any other lock.
+-- Makes segments until one covers a position; TK503 while another transaction makes one. One transaction at a
+-- time makes segments: it takes the lock of the maintenance job create_segments and then reads the newest
+-- segment in a new snapshot. It waits up to 50 ms for that lock, since making a segment takes a few
+-- milliseconds, and up to 2 s for any other lock.
 create or replace function tock.create_segments_to(p_position bigint)
 returns void language plpgsql volatile
 set lock_timeout = '2s' as $$
@@ -60,6 +59,3 @@ exception
       'the next', null,
       'try again; pg_locks shows the sessions that lock these tables');
 end $$;
-
-comment on function tock.create_segments_to is
-  'Makes segments until one covers a position; TK503 while another transaction makes one.';

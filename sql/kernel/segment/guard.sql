@@ -1,6 +1,6 @@
--- A copy of the files has the same system identifier, but its timeline changes when it is promoted or
--- restored to a point in time. A restored dump has a new schema, so another oid. On Neon, the timeline id
--- identifies the branch.
+-- Identifies this server and its timeline; changes with a restore, a failover or a branch. A copy of the
+-- files has the same system identifier, but its timeline changes when it is promoted or restored to a point
+-- in time. A restored dump has a new schema, so another oid. On Neon, the timeline id identifies the branch.
 create or replace function tock.server_identity()
 returns bigint language sql volatile as $$
   select pg_catalog.hashtextextended(pg_catalog.concat_ws(' ',
@@ -9,12 +9,10 @@ returns bigint language sql volatile as $$
     'tock'::regnamespace::oid, pg_catalog.current_setting('neon.timeline_id', true)), 0)
 $$;
 
-comment on function tock.server_identity is
-  'Identifies this server and its timeline; changes with a restore, a failover or a branch.';
-
--- current_segment() checks at each call that the server has not restarted and that the sequence is in the
--- compiled segment. If it returns null, callers use this function, which checks more closely. After a plain
--- restart it does nothing; after any other change it runs the guard at once.
+-- Runs the guard before the first write or claim after a restore or failover; TK503 while another transaction
+-- does. current_segment() checks at each call that the server has not restarted and that the sequence is in
+-- the compiled segment. If it returns null, callers use this function, which checks more closely. After a
+-- plain restart it does nothing; after any other change it runs the guard at once.
 create or replace function tock.guard_before_use()
 returns void language plpgsql volatile as $$
 begin
@@ -34,10 +32,7 @@ begin
   perform tock.guard();
 end $$;
 
-comment on function tock.guard_before_use is
-  'Runs the guard before the first write or claim after a restore or failover; TK503 while another '
-  'transaction does.';
-
+-- Makes a segment when the last one is nearly full; TK503 if it is full while another transaction makes one.
 -- The maintenance job makes segments ahead of time. Without any tick, a writer near the end of the last
 -- segment makes the next.
 create or replace function tock.create_next_segment()
@@ -57,10 +52,6 @@ begin
     perform tock.create_segments_to((select s.last_value from tock.positions s) + 200000);
   end if;
 end $$;
-
-comment on function tock.create_next_segment is
-  'Makes a segment when the last one is nearly full; TK503 if it is full while another transaction makes '
-  'one.';
 
 -- setval() takes effect at once and is never rolled back. The jump is over a million positions long. So it
 -- ends above each position assigned meanwhile, and above the ids of transactions that a failover lost.
@@ -120,6 +111,7 @@ comment on function tock.guard is
   'Moves the sequence ahead if it is behind a stored position, or if the server has changed; then adds a '
   'report to tock.reports and returns 1.';
 
+-- The highest stored position: anywhere (p_all), or in awake streams and waiting tasks.
 create or replace function tock.highest_position(p_all boolean default true)
 returns bigint language plpgsql volatile as $$
 declare
@@ -139,6 +131,3 @@ begin
     (select w.position from tock.waiting w order by w.position desc limit 1),
     (select p.position from tock.promotions p order by p.position desc limit 1), 0);
 end $$;
-
-comment on function tock.highest_position is
-  'The highest stored position: anywhere (p_all), or in awake streams and waiting tasks.';

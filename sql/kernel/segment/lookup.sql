@@ -1,4 +1,5 @@
--- Null for positions beyond the newest segment, and for those of dropped segments.
+-- The number of the segment of a position; null if there is none, or not any more. Null for positions beyond
+-- the newest segment, and for those of dropped segments.
 create or replace function tock.segment_of(p_position bigint)
 returns integer language plpgsql stable as $$
 begin
@@ -9,9 +10,8 @@ begin
     where p_position < n.end_position);
 end $$;
 
-comment on function tock.segment_of is
-  'The number of the segment of a position; null if there is none, or not any more.';
-
+-- The segment of the sequence, or the last segment if the sequence has passed it. Runs of a later segment may
+-- be added before the caller uses the number. Without them the caller still sees a prefix of each stream.
 create or replace function tock.newest_segment()
 returns integer language plpgsql stable as $$
 begin
@@ -19,23 +19,14 @@ begin
     (select e.number from tock.segments e order by e.number desc limit 1));
 end $$;
 
-comment on function tock.newest_segment is
-  'The segment of the sequence, or the last segment if the sequence has passed it. Runs of a later segment '
-  'may be added before the caller uses the number. Without them the caller still sees a prefix of each '
-  'stream.';
-
+-- The segment of a lease and its runs, from its token; null if there is no such segment.
 create or replace function tock.lease_segment(p_lease uuid)
 returns integer language plpgsql stable as $$
 begin
-  return (
-    select e.number from tock.segments e
-    where e.number = ('x' || pg_catalog.right(p_lease::text, 7))::bit(28)::integer);
+  return (select e.number from tock.segments e where e.number = tock.token_segment(p_lease));
 end $$;
 
-comment on function tock.lease_segment is
-  'The segment of a lease and its runs, from the last 28 bits of the token; null if there is no such '
-  'segment.';
-
+-- The segments that have begun and are not closed, oldest first: they have all unclaimed and running runs.
 create or replace function tock.open_segments()
 returns integer[] language plpgsql stable as $$
 begin
@@ -45,9 +36,7 @@ begin
     order by e.number);
 end $$;
 
-comment on function tock.open_segments is
-  'The segments that have begun and are not closed, oldest first: they have all unclaimed and running runs.';
-
+-- The number of dead tasks in a segment, by queue.
 create or replace function tock.dead_in_segment(p_segment integer)
 returns jsonb language plpgsql stable as $$
 declare
@@ -60,5 +49,3 @@ begin
     into v_dead;
   return v_dead;
 end $$;
-
-comment on function tock.dead_in_segment is 'The number of dead tasks in a segment, by queue.';

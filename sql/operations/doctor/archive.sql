@@ -1,4 +1,5 @@
--- A day of waiting means 1,440 failed or missing steps, with a trigger once a minute.
+-- Findings about the archive: failing steps, segments that have waited for it for a day, and pending
+-- erasures. A day of waiting means 1,440 failed or missing steps, with a trigger once a minute.
 create or replace function tock.doctor_of_archive()
 returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   select 'the archive fails', 'critical',
@@ -32,7 +33,3 @@ returns table (finding text, severity text, detail text, hint text) language sql
     and e.noted_at < pg_catalog.clock_timestamp() - interval '1 day'
   having count(*) > 0
 $$;
-
-comment on function tock.doctor_of_archive is
-  'Findings about the archive: failing steps, segments that have waited for it for a day, and pending '
-  'erasures.';

@@ -1,11 +1,11 @@
+-- True on a server that keeps its log elsewhere: Neon or Aurora.
 create or replace function tock.stores_elsewhere()
 returns boolean language sql stable as $$
   select pg_catalog.current_setting('neon.timeline_id', true) is not null
     or pg_catalog.to_regproc('pg_catalog.aurora_version') is not null
 $$;
 
-comment on function tock.stores_elsewhere is 'True on a server that keeps its log elsewhere: Neon or Aurora.';
-
+-- A finding about the session, slot or prepared transaction that holds back vacuum for the most transactions.
 -- Vacuum cannot remove rows that a session, slot or standby may still read. PostgreSQL hides when a session
 -- of another role began its transaction. It still shows backend_xmin, so the age is counted in transactions.
 -- The default of p_transactions, 5 million, is a tenth of vacuum_freeze_min_age's default.
@@ -35,10 +35,7 @@ returns table (finding text, severity text, detail text, hint text) language sql
   order by h.transactions desc limit 1
 $$;
 
-comment on function tock.doctor_of_horizon is
-  'A finding about the session, slot or prepared transaction that holds back vacuum for the most '
-  'transactions.';
-
+-- Findings about replication slots without a reader, or with lost log.
 create or replace function tock.doctor_of_slots()
 returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   with slots as (
@@ -66,10 +63,8 @@ returns table (finding text, severity text, detail text, hint text) language sql
   order by s.restart_lsn limit 5)
 $$;
 
-comment on function tock.doctor_of_slots is
-  'Findings about replication slots without a reader, or with lost log.';
-
--- The highest position is read before the sequence, because writers continue meanwhile.
+-- Findings about the sequence and the segments. The highest position is read before the sequence, because
+-- writers continue meanwhile.
 create or replace function tock.doctor_of_positions()
 returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   with sequence as materialized (
@@ -83,8 +78,7 @@ returns table (finding text, severity text, detail text, hint text) language sql
   select 'the sequence is behind', 'critical',
     pg_catalog.format('tock.positions is at %s, but position %s is stored', s.last_value, s.highest),
     'select tock.run_maintenance(''guard''); then find out what set it back: a restore of data only, '
-    'replication, '
-    'setval'
+    'replication, setval'
   from sequence s where s.highest > s.last_value
   union all
   select 'the sequence is cached', 'critical',
@@ -99,5 +93,3 @@ returns table (finding text, severity text, detail text, hint text) language sql
     'select tock.run_maintenance(''create_segments''), and see in tock.maintenance_jobs why it did not run'
   from sequence s where s.ahead = 0
 $$;
-
-comment on function tock.doctor_of_positions is 'Findings about the sequence and the segments.';

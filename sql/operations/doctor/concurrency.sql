@@ -1,4 +1,6 @@
--- A holder may take as long as it needs; after an hour with tasks behind it, an operator should know.
+-- Findings about concurrency keys whose holders have kept them for over an hour while other tasks wait: the
+-- first twenty keys of up to 100 queues. A holder may take as long as it needs; after an hour with tasks
+-- behind it, an operator should know.
 create or replace function tock.doctor_of_concurrency_keys()
 returns table (finding text, severity text, detail text, hint text) language plpgsql volatile as $$
 declare
@@ -18,7 +20,3 @@ begin
       from tock.keys_at_limit(v_queue, interval '1 hour') g where not g.paused limit 5;
   end loop;
 end $$;
-
-comment on function tock.doctor_of_concurrency_keys is
-  'Findings about concurrency keys whose holders have kept them for over an hour while other tasks wait: '
-  'the first twenty keys of up to 100 queues.';

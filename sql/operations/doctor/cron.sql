@@ -1,4 +1,5 @@
--- Must match sql/cron/: otherwise the doctor reports a difference in a database that was just migrated.
+-- The jobs that pg_cron must have, with their commands. Must match sql/cron/: otherwise the doctor reports a
+-- difference in a database that was just migrated.
 create or replace function tock.cron_jobs()
 returns table (job text, command text) language sql immutable as $$
   values ('tock:tick', 'select tock.tick()'), ('tock:reap', 'select tock.run_maintenance(''reap'')'),
@@ -8,10 +9,9 @@ returns table (job text, command text) language sql immutable as $$
     ('tock:prune', 'select tock.run_maintenance(''prune'')')
 $$;
 
-comment on function tock.cron_jobs is 'The jobs that pg_cron must have, with their commands.';
-
--- Only superusers and members of pg_read_all_settings may read the setting where pg_cron is loaded. But every
--- role sees the database of its launcher, which a superuser started (role 10 is the one that initdb made).
+-- The database in which pg_cron works, ? if that is hidden; null if pg_cron is not loaded. Only superusers
+-- and members of pg_read_all_settings may read the setting where pg_cron is loaded. But every role sees the
+-- database of its launcher, which a superuser started (role 10 is the one that initdb made).
 create or replace function tock.cron_home()
 returns text language plpgsql volatile as $$
 begin
@@ -23,10 +23,8 @@ exception when insufficient_privilege then
   return '?';
 end $$;
 
-comment on function tock.cron_home is
-  'The database in which pg_cron works, ? if that is hidden; null if pg_cron is not loaded.';
-
--- The function sees only the jobs of its owner, because pg_cron hides those of other roles.
+-- Findings about jobs of pg_cron: missing, inactive, changed, duplicate or left over. The function sees only
+-- the jobs of its owner, because pg_cron hides those of other roles.
 create or replace function tock.doctor_of_cron_jobs()
 returns table (finding text, severity text, detail text, hint text) language plpgsql volatile as $$
 begin
@@ -71,10 +69,8 @@ begin
     having count(*) > 0;
 end $$;
 
-comment on function tock.doctor_of_cron_jobs is
-  'Findings about jobs of pg_cron: missing, inactive, changed, duplicate or left over.';
-
--- The run details are read only while they are small enough: prune() keeps one day of them.
+-- Findings about the run details of pg_cron: jobs whose last run failed, or more than p_bytes of details. The
+-- run details are read only while they are small enough: prune() keeps one day of them.
 create or replace function tock.doctor_of_cron_notes(p_bytes bigint default 67108864)
 returns table (finding text, severity text, detail text, hint text) language plpgsql volatile as $$
 declare
@@ -87,8 +83,7 @@ begin
       pg_catalog.format('cron.job_run_details has %s',
         pg_catalog.pg_size_pretty(pg_catalog.pg_relation_size(v_notes))),
       'select tock.run_maintenance(''prune'') deletes those of Tock''s jobs after a day; a superuser '
-      'deletes '
-      'the others, then vacuum full';
+      'deletes the others, then vacuum full';
   elsif pg_catalog.has_table_privilege(v_notes, 'select') then
     return query
       select 'pg_cron cannot run its jobs', 'critical',
@@ -109,12 +104,10 @@ begin
   end if;
 end $$;
 
-comment on function tock.doctor_of_cron_notes is
-  'Findings about the run details of pg_cron: jobs whose last run failed, or more than p_bytes of details.';
-
--- Without pg_cron another caller ticks, or the maintenance jobs are late. cron.timezone is only a note,
--- because no job of Tock depends on the hour. At least two jobs must run at once, because they supervise each
--- other (cancel_overdue()). The launchers of pg_cron and of logical replication are workers too.
+-- Findings about pg_cron itself: whether it runs, its version, and how many jobs it may run. Without pg_cron
+-- another caller ticks, or the maintenance jobs are late. cron.timezone is only a note, because no job of
+-- Tock depends on the hour. At least two jobs must run at once, because they supervise each other
+-- (cancel_overdue()). The launchers of pg_cron and of logical replication are workers too.
 create or replace function tock.doctor_of_cron()
 returns table (finding text, severity text, detail text, hint text) language plpgsql volatile as $$
 declare
@@ -163,6 +156,3 @@ begin
        where s.name = 'cron.use_background_workers') as by_workers) w
   where w.jobs < 2 or (coalesce(w.by_workers, false) and w.workers < 4);
 end $$;
-
-comment on function tock.doctor_of_cron is
-  'Findings about pg_cron itself: whether it runs, its version, and how many jobs it may run.';

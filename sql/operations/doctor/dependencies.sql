@@ -1,5 +1,6 @@
--- A blocked child is marked in dependency_waits, so children of unfinished parents cost nothing here, however
--- many wait.
+-- Findings about tasks with on_parent_failure wait whose parent is dead, cancelled or expired: up to five
+-- parents, each with up to 1,000 tasks. A blocked child is marked in dependency_waits, so children of
+-- unfinished parents cost nothing here, however many wait.
 create or replace function tock.doctor_of_parents()
 returns table (finding text, severity text, detail text, hint text) language plpgsql volatile as $$
 declare
@@ -43,7 +44,3 @@ begin
   end loop;
   return query select * from tock.finding_of_missed_dependents(tock.missed_dependents());
 end $$;
-
-comment on function tock.doctor_of_parents is
-  'Findings about tasks with on_parent_failure wait whose parent is dead, cancelled or expired: up to five '
-  'parents, each with up to 1,000 tasks.';

@@ -1,3 +1,4 @@
+-- True if a queue has an open lease, among the next 1,000 of each segment to expire.
 create or replace function tock.has_open_lease(p_queue text)
 returns boolean language plpgsql volatile
 set enable_hashjoin = off
@@ -21,11 +22,8 @@ begin
   return false;
 end $$;
 
-comment on function tock.has_open_lease is
-  'True if a queue has an open lease, among the next 1,000 of each segment to expire.';
-
--- The newest 10,000 promotions are those of the last minutes, so they show whether promotion has just made
--- the run ready.
+-- True if a run waited before and has been ready only since p_since. The newest 10,000 promotions are those
+-- of the last minutes, so they show whether promotion has just made the run ready.
 create or replace function tock.just_promoted(p_run bigint, p_since timestamptz)
 returns boolean language plpgsql volatile as $$
 begin
@@ -33,6 +31,3 @@ begin
     select from (select p.run_id, p.promoted_at from tock.promotions p order by p.due_at desc limit 10000) n
     where n.run_id = p_run and n.promoted_at > p_since);
 end $$;
-
-comment on function tock.just_promoted is
-  'True if a run waited before and has been ready only since p_since.';

@@ -1,5 +1,6 @@
--- examine() runs all functions named doctor_of_*. An error in one becomes a finding, and the others continue.
--- After the first lock timeout, the others wait only 50 ms for a lock.
+-- The findings of each doctor_of_*(), in any order; bounded by 2 s for the first lock, 50 ms for the next
+-- ones, and 15 s in all. examine() runs all functions named doctor_of_*. An error in one becomes a finding,
+-- and the others continue. After the first lock timeout, the others wait only 50 ms for a lock.
 create or replace function tock.examine()
 returns table (finding text, severity text, detail text, hint text) language plpgsql volatile
 set lock_timeout = '2s' as $$
@@ -31,10 +32,6 @@ begin
     end;
   end loop;
 end $$;
-
-comment on function tock.examine is
-  'The findings of each doctor_of_*(), in any order; bounded by 2 s for the first lock, 50 ms for the next '
-  'ones, and 15 s in all.';
 
 -- The findings include reports of the last day.
 create or replace function tock.doctor()

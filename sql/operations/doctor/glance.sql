@@ -1,6 +1,8 @@
--- The next 200 runs of a stream are read, from its open lease on. The first unleased run has been ready for
--- longest. A run that waited before has been ready since its promotion, a later attempt since it was due or
--- since the run before it ended.
+-- Facts about the next 200 runs of a stream, with those of its newest lease if that is open. They are the
+-- first ready run and since when, the number of ready runs and of their tenants, the last claim or end, and a
+-- run that has lost its workers. The next 200 runs of a stream are read, from its open lease on. The first
+-- unleased run has been ready for longest. A run that waited before has been ready since its promotion, a
+-- later attempt since it was due or since the run before it ended.
 create or replace function tock.glance_at_stream(p_stream integer)
 returns table (ready_run bigint, ready_at timestamptz, ready integer, tenants integer, active_at timestamptz,
   at_work boolean, lost_id bigint, lost integer) language plpgsql
@@ -16,12 +18,8 @@ begin
     using p_stream, v_after;
 end $$;
 
-comment on function tock.glance_at_stream is
-  'Facts about the next 200 runs of a stream, with those of its newest lease if that is open. They are the '
-  'first ready run and since when, the number of ready runs and of their tenants, the last claim or end, '
-  'and a run that has lost its workers.';
-
--- At most 32 streams of each queue are read, so that the cost does not depend on the backlog.
+-- glance_at_stream() of up to 2,000 streams of the first 1,000 queues with awake streams, with queue and
+-- lane. At most 32 streams of each queue are read, so that the cost does not depend on the backlog.
 create or replace function tock.glance_at_queues()
 returns table (queue text, lane integer, ready_run bigint, ready_at timestamptz, ready integer,
   tenants integer, active_at timestamptz, at_work boolean, lost_id bigint, lost integer)
@@ -44,7 +42,3 @@ set enable_mergejoin = off as $$
     l.lost_id, l.lost
   from chosen c cross join lateral tock.glance_at_stream(c.number) l
 $$;
-
-comment on function tock.glance_at_queues is
-  'glance_at_stream() of up to 2,000 streams of the first 1,000 queues with awake streams, with queue and '
-  'lane.';

@@ -1,3 +1,4 @@
+-- glance_at_stream() for one segment and the cursor of the stream.
 create or replace function tock.glance_at_stream_{segment}(p_stream integer, p_after bigint)
 returns table (
   ready_run bigint, ready_at timestamptz, ready integer, tenants integer, active_at timestamptz,
@@ -40,6 +41,3 @@ begin
       max(n.lost)::integer
     from live n;
 end $$;
-
-comment on function tock.glance_at_stream_{segment} is
-  'glance_at_stream() for one segment and the cursor of the stream.';

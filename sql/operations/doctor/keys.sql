@@ -1,5 +1,6 @@
--- A key that is no longer used causes no warning, and neither does a key that was rotated, since it is meant
--- to expire.
+-- Findings about keys in use that expire within seven days, and about keys for tenants without a rate. A key
+-- that is no longer used causes no warning, and neither does a key that was rotated, since it is meant to
+-- expire.
 create or replace function tock.doctor_of_keys()
 returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   select 'a key is about to expire', 'warning',
@@ -33,6 +34,3 @@ returns table (finding text, severity text, detail text, hint text) language sql
         and (k.expires_at is null or k.expires_at > pg_catalog.clock_timestamp())) k) n
   where n.keys > 0
 $$;
-
-comment on function tock.doctor_of_keys is
-  'Findings about keys in use that expire within seven days, and about keys for tenants without a rate.';

@@ -1,5 +1,6 @@
--- A worker that has not joined is in no row of the pool between two tasks. So the oldest task is checked
--- three times: a worker that took a task in between has taken the oldest.
+-- The oldest tasks of pools, among the first 1,000, that have waited for over ten minutes while no worker
+-- holds a task. A worker that has not joined is in no row of the pool between two tasks. So the oldest task
+-- is checked three times: a worker that took a task in between has taken the oldest.
 create or replace function tock.deserted_pools()
 returns setof tock.pool_members language plpgsql volatile as $$
 declare
@@ -31,27 +32,20 @@ begin
   return query select * from unnest(v_oldest);
 end $$;
 
-comment on function tock.deserted_pools is
-  'The oldest tasks of pools, among the first 1,000, that have waited for over ten minutes while no worker '
-  'holds a task.';
-
+-- The task that has waited for longest in a pool, in the order of take_task(), without a lock.
 create or replace function tock.oldest_waiting(p_pool text)
 returns tock.pool_members language plpgsql volatile as $$
 declare
   v_start bigint := tock.wait_list_start(p_pool, 'waiting');
-  v_place tock.pool_members;
 begin
-  select p.* into v_place from tock.pool_members p
-  where p.pool = p_pool and p.worker is null and p.turn >= v_start
-  order by p.pool, p.turn limit 1;
-  return v_place;
+  return (
+    select p from tock.pool_members p where p.pool = p_pool and p.worker is null and p.turn >= v_start
+    order by p.pool, p.turn limit 1);
 end $$;
 
-comment on function tock.oldest_waiting is
-  'The task that has waited for longest in a pool, in the order of take_task(), without a lock.';
-
--- The maintenance job checks each member within ten seconds. A member past its deadline for longer than a job
--- may be late was not checked.
+-- The number of workers of a pool, among the first 1,000 to check, that are past their deadline and were not
+-- removed. The maintenance job checks each member within ten seconds. A member past its deadline for longer
+-- than a job may be late was not checked.
 create or replace function tock.workers_past_deadline(p_pool text)
 returns integer language plpgsql volatile as $$
 declare
@@ -66,10 +60,8 @@ begin
     where l.leased_until < v_late);
 end $$;
 
-comment on function tock.workers_past_deadline is
-  'The number of workers of a pool, among the first 1,000 to check, that are past their deadline and were '
-  'not removed.';
-
+-- Findings about pools, the first 1,000: a task waits and no worker takes it, or workers have been past their
+-- deadline for longer than the maintenance job should need.
 create or replace function tock.doctor_of_pools()
 returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   with recursive every (pool, n) as (
@@ -97,7 +89,3 @@ returns table (finding text, severity text, detail text, hint text) language sql
   from late l where l.workers > 0
   having count(*) > 0
 $$;
-
-comment on function tock.doctor_of_pools is
-  'Findings about pools, the first 1,000: a task waits and no worker takes it, or workers have been past '
-  'their deadline for longer than the maintenance job should need.';

@@ -1,9 +1,7 @@
--- The error of a dead task shows what the Worker refuses to push: SQL does not know the settings of the
--- Worker.
+-- Findings about queues with push whose endpoints are gone, or to which the Worker refuses to push. The error
+-- of a dead task shows what the Worker refuses to push: SQL does not know the settings of the Worker.
 create or replace function tock.doctor_of_push()
-returns table (finding text, severity text, detail text, hint text) language plpgsql volatile as $$
-begin
-  return query
+returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   with dead as materialized (
     select q.name as queue, d.error like '410 %' as gone, sum(d.tasks) as tasks,
       max(d.newest_id) as newest_id,
@@ -28,8 +26,5 @@ begin
     'set push or dead_webhook of the queue to a public https URL, then redrive the dead tasks; a '
     'task keeps its own push_url: enqueue it again'
   from (select * from dead d where not d.gone order by d.queue limit 5) r
-  having count(*) > 0;
-end $$;
-
-comment on function tock.doctor_of_push is
-  'Findings about queues with push whose endpoints are gone, or to which the Worker refuses to push.';
+  having count(*) > 0
+$$;

@@ -1,6 +1,7 @@
--- The limits are 5 minutes with push, else 10: a push takes seconds, a worker may claim once a minute, and
--- with a rate both may have to wait for it. A single tenant in a lane delays no other tenant and needs no
--- more lanes.
+-- Findings about queues whose tasks are not claimed or pushed, tasks that lose their workers, and lanes. The
+-- limits are 5 minutes with push, else 10: a push takes seconds, a worker may claim once a minute, and with a
+-- rate both may have to wait for it. A single tenant in a lane delays no other tenant and needs no more
+-- lanes.
 create or replace function tock.doctor_of_queues()
 returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   with looked as materialized (
@@ -68,6 +69,3 @@ returns table (finding text, severity text, detail text, hint text) language sql
   where l.tenants > 1 and l.ready >= 200 and 20 * l.others < l.ready and (l.policy).lanes < 64
   order by l.ready desc, l.queue limit 5)
 $$;
-
-comment on function tock.doctor_of_queues is
-  'Findings about queues whose tasks are not claimed or pushed, tasks that lose their workers, and lanes.';

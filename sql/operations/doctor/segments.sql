@@ -1,10 +1,11 @@
--- A segment may stay open for as long as a task takes, but after a day it fills the disk.
+-- Findings about the oldest segment that ended a day ago and is not closed, and the oldest one that is not
+-- dropped a day after its retention, or after eight tries. A segment may stay open for as long as a task
+-- takes, but after a day it fills the disk.
 create or replace function tock.doctor_of_segments()
 returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   select 'a segment does not close', 'warning',
     pg_catalog.format('segment %s, ended at %s, waits for: %s; %s kept', o.number,
-      tock.utc(o.over_at), w.why,
-      tock.some(o.segments, 'segment is', 'segments are')), w.hint
+      tock.utc(o.over_at), w.why, tock.some(o.segments, 'segment is', 'segments are')), w.hint
   from (
     select e.number, n.started_at as over_at, e as segment,
       (select count(*) from tock.segments c where c.number <= n.number) as segments
@@ -15,8 +16,7 @@ returns table (finding text, severity text, detail text, hint text) language sql
   union all
   (select 'history is not dropped', 'warning',
     pg_catalog.format('segment %s was closed at %s, and its drop was tried %s', e.number,
-      tock.utc(e.closed_at),
-      tock.some(e.drop_tries, 'time')),
+      tock.utc(e.closed_at), tock.some(e.drop_tries, 'time')),
     'long transactions read the tables of Tock all the time: find them in pg_locks, then '
     'select tock.run_maintenance(''drop_expired_segments'')'
   from tock.segments e
@@ -26,11 +26,8 @@ returns table (finding text, severity text, detail text, hint text) language sql
   order by e.number limit 1)
 $$;
 
-comment on function tock.doctor_of_segments is
-  'Findings about the oldest segment that ended a day ago and is not closed, and the oldest one that is not '
-  'dropped a day after its retention, or after eight tries.';
-
--- The checks are in the order of close_segments().
+-- The first reason why an ended segment is not closed, and what to do. The checks are in the order of
+-- close_segments().
 create or replace function tock.why_not_closed(p_segment tock.segments)
 returns table (why text, hint text) language plpgsql volatile as $$
 declare
@@ -78,6 +75,3 @@ begin
       'tock.run_maintenance(''create_segments''), and see in tock.maintenance_jobs why '
       'they did not run';
 end $$;
-
-comment on function tock.why_not_closed is
-  'The first reason why an ended segment is not closed, and what to do.';

@@ -1,7 +1,8 @@
--- Only settings that break a guarantee are checked, so not data checksums. reset_val is the value with which
--- a session of this role starts; a claim sets synchronous_commit for its own transaction. Values set for a
--- role or a database are checked separately. Neon and Aurora keep the log outside the disk of the server, and
--- owners there cannot set fsync or full_page_writes.
+-- Findings about settings that lose accepted tasks if the server crashes, and about the role tock_edge
+-- without time limits. Only settings that break a guarantee are checked, so not data checksums. reset_val is
+-- the value with which a session of this role starts; a claim sets synchronous_commit for its own
+-- transaction. Values set for a role or a database are checked separately. Neon and Aurora keep the log
+-- outside the disk of the server, and owners there cannot set fsync or full_page_writes.
 create or replace function tock.doctor_of_settings()
 returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   select 'a setting loses tasks in a crash', 'critical',
@@ -46,10 +47,7 @@ returns table (finding text, severity text, detail text, hint text) language sql
   having count(*) > 0
 $$;
 
-comment on function tock.doctor_of_settings is
-  'Findings about settings that lose accepted tasks if the server crashes, and about the role tock_edge '
-  'without time limits.';
-
+-- Findings about vacuum: where it is off, and tables frozen more than p_age transactions ago.
 create or replace function tock.doctor_of_vacuum(p_age integer default 1000000000)
 returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   select 'autovacuum is off', 'warning', pg_catalog.string_agg(o.what, ', ' order by o.what),
@@ -77,28 +75,3 @@ returns table (finding text, severity text, detail text, hint text) language sql
     from pg_catalog.pg_class c where c.relnamespace = 'tock'::regnamespace and c.relkind = 'r') t
   where t.age > p_age order by t.age desc limit 1)
 $$;
-
-comment on function tock.doctor_of_vacuum is
-  'Findings about vacuum: where it is off, and tables frozen more than p_age transactions ago.';
-
--- The limit is nine in ten, since one pool may open the rest in a moment. Connections reserved for superusers
--- do not count.
-create or replace function tock.doctor_of_connections()
-returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
-  select 'connections run out', 'warning',
-    pg_catalog.format('%s of %s are in use, %s of them by %s', c.taken, c.most, c.mine, c.usename),
-    'use a transaction pooler with pools smaller than that (PgBouncer: pool_mode = transaction), '
-    'or raise max_connections'
-  from (
-    select sum(count(*)) over () as taken, count(*) as mine, a.usename,
-      pg_catalog.current_setting('max_connections')::integer - pg_catalog.current_setting(
-        'superuser_reserved_connections')::integer as most
-    from pg_catalog.pg_stat_activity a
-    where a.usesysid is not null and a.datid is not null and a.application_name !~ '^pg_cron'
-    group by a.usename
-    order by count(*) desc, a.usename limit 1) c
-  where c.taken >= 0.9 * c.most
-$$;
-
-comment on function tock.doctor_of_connections is
-  'A finding if nearly all connections are in use, with the role that has the most.';

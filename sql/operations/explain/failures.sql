@@ -1,3 +1,4 @@
+-- Tasks of a queue that fail, lose their workers or die, again and again.
 create or replace function tock.why_of_poison(p_queue text)
 returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   (select 'a task fails again and again', 'warning',
@@ -52,6 +53,3 @@ returns table (finding text, severity text, detail text, hint text) language sql
   from tock.dead_groups(p_queue, 1, 1000) g where g.tasks > 0
     and g.newest_at > pg_catalog.clock_timestamp() - interval '1 hour')
 $$;
-
-comment on function tock.why_of_poison is
-  'Tasks of a queue that fail, lose their workers or die, again and again.';

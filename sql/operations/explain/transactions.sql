@@ -3,17 +3,16 @@
 -- call. A hint advises to end a session or a task only after a minute: much of what a call finds is over in a
 -- moment.
 
+-- A hint that advises to end a session or a task only if the problem has lasted for over 60 seconds.
 create or replace function tock.how_to_end(p_since timestamptz, p_mild text, p_end text)
 returns text language sql volatile as $$
   select case when p_since < pg_catalog.clock_timestamp() - interval '60 seconds'
     then p_mild || '; or, as it has lasted for over 60 s, ' || p_end else p_mild end
 $$;
 
-comment on function tock.how_to_end is
-  'A hint that advises to end a session or a task only if the problem has lasted for over 60 seconds.';
-
--- Open transactions that have written or claimed: other sessions do not see the tasks that they enqueued, and
--- no other claim gets their streams until they end.
+-- Transactions that have written to Tock and have been open, or prepared, for longer than p_age. Open
+-- transactions that have written or claimed: other sessions do not see the tasks that they enqueued, and no
+-- other claim gets their streams until they end.
 create or replace function tock.why_of_transactions(p_age interval default '5 seconds')
 returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   with held as materialized (
@@ -53,12 +52,10 @@ returns table (finding text, severity text, detail text, hint text) language sql
   order by x.prepared limit 3)
 $$;
 
-comment on function tock.why_of_transactions is
-  'Transactions that have written to Tock and have been open, or prepared, for longer than p_age.';
-
--- The owner sees the start of transactions of other roles only as a member of pg_read_all_stats, but it sees
--- their locks. A call of Tock usually ends within p_seconds, so a lock counts if it is there in five checks.
--- How long it has been there is unknown, so the hint does not advise to end its session.
+-- why_of_transactions() for transactions whose start the owner may not see: their locks are checked five
+-- times. The owner sees the start of transactions of other roles only as a member of pg_read_all_stats, but
+-- it sees their locks. A call of Tock usually ends within p_seconds, so a lock counts if it is there in five
+-- checks. How long it has been there is unknown, so the hint does not advise to end its session.
 create or replace function tock.why_of_hidden(p_seconds double precision default 0.3)
 returns table (finding text, severity text, detail text, hint text) language plpgsql volatile as $$
 declare
@@ -88,7 +85,3 @@ begin
         current_user)
     from unnest(v_seen) n order by n limit 3;
 end $$;
-
-comment on function tock.why_of_hidden is
-  'why_of_transactions() for transactions whose start the owner may not see: their locks are checked five '
-  'times.';

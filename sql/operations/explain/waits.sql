@@ -1,8 +1,9 @@
 -- These functions explain why tasks wait for other tasks, at concurrency keys or for parents. Each of the two
 -- gives one note for all such tasks.
 
--- A holder may take as long as it needs: the time for which it has held the key tells a stuck key from a busy
--- one.
+-- The paused concurrency keys, and those full for longer than p_age with their oldest holder, among the first
+-- twenty of a queue with waiters. A holder may take as long as it needs: the time for which it has held the
+-- key tells a stuck key from a busy one.
 create or replace function tock.keys_at_limit(p_queue text, p_age interval)
 returns table (concurrency_key text, waiting bigint, concurrency_limit integer, paused boolean, id bigint,
   since timestamptz, holders text) language plpgsql
@@ -38,10 +39,8 @@ begin
   end loop;
 end $$;
 
-comment on function tock.keys_at_limit is
-  'The paused concurrency keys, and those full for longer than p_age with their oldest holder, among the '
-  'first twenty of a queue with waiters.';
-
+-- One note about all concurrency keys of a queue with waiters that are paused, or that their holders have
+-- kept for long.
 create or replace function tock.why_of_concurrency_keys(p_queue text, p_age interval default '5 seconds')
 returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   with g as materialized (
@@ -84,10 +83,8 @@ returns table (finding text, severity text, detail text, hint text) language sql
   where e.concurrency_keys > 0
 $$;
 
-comment on function tock.why_of_concurrency_keys is
-  'One note about all concurrency keys of a queue with waiters that are paused, or that their holders have '
-  'kept for long.';
-
+-- The states of parents in words (1,372 of 2,000 done, 3 dead, 625 ready), how many are unfinished, and how
+-- many failed.
 create or replace function tock.parents_in_words(p_ids bigint[])
 returns table (said text, unfinished bigint, failed bigint) language sql volatile as $$
   with states as materialized (
@@ -108,11 +105,8 @@ returns table (said text, unfinished bigint, failed bigint) language sql volatil
   from every e
 $$;
 
-comment on function tock.parents_in_words is
-  'The states of parents in words (1,372 of 2,000 done, 3 dead, 625 ready), how many are unfinished, and '
-  'how many failed.';
-
--- The next 1,000 waiting tasks are checked.
+-- One note about the tasks of a queue that wait for their parents: how many, and the states of the parents of
+-- the oldest. The next 1,000 waiting tasks are checked.
 create or replace function tock.why_of_parents(p_queue text)
 returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   with next as materialized (
@@ -139,7 +133,3 @@ returns table (finding text, severity text, detail text, hint text) language sql
   select f.* from tock.finding_of_missed_dependents(
     tock.missed_dependents(array(select n.position from next n where n.due_after_parents is not null))) f
 $$;
-
-comment on function tock.why_of_parents is
-  'One note about the tasks of a queue that wait for their parents: how many, and the states of the parents '
-  'of the oldest.';

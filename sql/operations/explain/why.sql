@@ -1,3 +1,4 @@
+-- A finding if due tasks of a queue still wait, or a note if that is because pg_cron runs jobs once a minute.
 -- The maintenance job promote makes due tasks ready, or a claim does.
 create or replace function tock.why_of_time(p_queue text)
 returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
@@ -25,23 +26,6 @@ returns table (finding text, severity text, detail text, hint text) language sql
   from said s where not s.late and tock.cron_version() is not null and tock.cron_interval(5) = '* * * * *'
 $$;
 
-comment on function tock.why_of_time is
-  'A finding if due tasks of a queue still wait, or a note if that is because pg_cron runs jobs once a '
-  'minute.';
-
-create or replace function tock.why_of_maintenance()
-returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
-  select d.finding, d.severity, d.detail, d.hint from tock.doctor_of_cron() d where d.severity <> 'note'
-  union all
-  select d.finding, d.severity, d.detail, d.hint from tock.doctor_of_cron_jobs() d
-  where d.finding = 'a job of pg_cron is wrong'
-  union all
-  select d.finding, d.severity, d.detail, d.hint from tock.doctor_of_maintenance() d
-  where d.severity <> 'note'
-$$;
-
-comment on function tock.why_of_maintenance is 'Findings about pg_cron and late maintenance jobs.';
-
 -- The order is by how well a finding explains late tasks: first why ready ones are not claimed, then why
 -- others do not become ready, then tasks that fail or lose workers, and last general problems.
 create or replace function tock.why(p_queue text, p_sessions boolean default true)
@@ -59,18 +43,17 @@ begin
       where not exists (select from tock.queues q where q.name = p_queue)
       union all select t.*, 1 from tock.why_of_takers(p_queue) t
       union all select d.*, 2 from tock.why_of_time(p_queue) d
-      union all select s.* from (
-        select x.*, 3 from tock.why_of_transactions() x
-        union all select h.*, 3 from tock.why_of_hidden() h) s where p_sessions
-      union all select distinct o.finding, o.severity,
-        'a session has written to Tock in a transaction that stays open',
-        'have it commit: a key for all queues sees which session it is', 3
+      union all select distinct o.finding, o.severity, case when p_sessions then o.detail
+          else 'a session has written to Tock in a transaction that stays open' end,
+        case when p_sessions then o.hint
+          else 'have it commit: a key for all queues sees which session it is' end, 3
       from (select * from tock.why_of_transactions() union all select * from tock.why_of_hidden()) o
-      where p_sessions is not true
       union all select p.*, 4 from tock.why_of_parents(p_queue) p
       union all select g.*, 5 from tock.why_of_concurrency_keys(p_queue) g
       union all select p.*, 6 from tock.why_of_poison(p_queue) p
-      union all select m.*, 7 from tock.why_of_maintenance() m) w
+      union all select c.*, 7 from tock.doctor_of_cron() c where c.severity <> 'note'
+      union all select j.*, 7 from tock.doctor_of_cron_jobs() j where j.finding = 'a job of pg_cron is wrong'
+      union all select m.*, 7 from tock.doctor_of_maintenance() m where m.severity <> 'note') w
     cross join lateral (select w.finding, w.severity, w.detail, w.hint) r
     order by w.n, pg_catalog.array_position(array['critical', 'warning', 'note'], w.severity), w.detail;
 end $$;

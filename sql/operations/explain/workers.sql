@@ -1,5 +1,6 @@
--- A worker whose claim was empty may wait for up to 30 s (retry_after_seconds) before it claims again. A push
--- or a consumer of the Worker runs at its alarm, or once a minute.
+-- Why ready tasks of a queue are not claimed or pushed: paused, a limit, no worker, or too few. A worker
+-- whose claim was empty may wait for up to 30 s (retry_after_seconds) before it claims again. A push or a
+-- consumer of the Worker runs at its alarm, or once a minute.
 create or replace function tock.why_of_takers(p_queue text)
 returns table (finding text, severity text, detail text, hint text) language plpgsql volatile as $$
 declare
@@ -78,6 +79,3 @@ begin
         'its alarm, its scheduled handler or POST /v1/tick is called', p_queue);
   end if;
 end $$;
-
-comment on function tock.why_of_takers is
-  'Why ready tasks of a queue are not claimed or pushed: paused, a limit, no worker, or too few.';

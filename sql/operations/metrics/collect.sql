@@ -16,9 +16,8 @@ declare
   v_part record;
   v_amount integer := 0;
 begin
-  if p_limit is null or p_limit not between 1 and 1000000 then
-    perform tock.refuse(422, 'p_limit must be a whole number from 1 to 1000000', 'p_limit');
-  elsif p_seconds is null or p_seconds not between 0 and 60 then
+  perform tock.check_range(p_limit, 1, 1000000, 'p_limit');
+  if p_seconds is null or p_seconds not between 0 and 60 then
     perform tock.refuse(422, 'p_seconds must be a number from 0 to 60', 'p_seconds');
   elsif not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(),
     tock.named_key('maintenance_job', 'collect_metrics'))

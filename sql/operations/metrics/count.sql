@@ -1,8 +1,10 @@
--- One statement counts everything, so under one snapshot. The visible runs of a stream are a prefix, and so
--- are its leases; the results of a closed lease are all visible. So the next call starts after what this one
--- has read, and nothing is counted twice. The statement reads the parent tables of runs, leases and results,
--- because a round may have to continue in another segment. It looks up streams and leases by primary key
--- only. The first run of a claim stands for the waiting time of all its runs.
+-- Counts up to p_limit new runs and leases of each of these streams, and the ends in open leases; returns the
+-- streams with more, and how many rows it read. One statement counts everything, so under one snapshot. The
+-- visible runs of a stream are a prefix, and so are its leases; the results of a closed lease are all
+-- visible. So the next call starts after what this one has read, and nothing is counted twice. The statement
+-- reads the parent tables of runs, leases and results, because a round may have to continue in another
+-- segment. It looks up streams and leases by primary key only. The first run of a claim stands for the
+-- waiting time of all its runs.
 create or replace function tock.collect_batch(
   p_streams integer[], p_open tock.metrics_open_leases[], p_limit integer, out unfinished integer[],
   out amount integer)
@@ -194,7 +196,3 @@ begin
       + coalesce(pg_catalog.cardinality(p_open), 0)
     into unfinished, amount;
 end $$;
-
-comment on function tock.collect_batch is
-  'Counts up to p_limit new runs and leases of each of these streams, and the ends in open leases; returns '
-  'the streams with more, and how many rows it read.';

@@ -1,6 +1,8 @@
--- The upper bounds of the histogram buckets, in seconds; one more bucket holds the values above the last
--- bound. Each bound is at most 1.6 times the previous one, for the accuracy of percentile(). The arrays in
--- tock.queue_metrics and tock.totals have this length: a change needs a migration that converts them.
+-- The upper bounds of the buckets for waiting and running times, in seconds; values above the last bound have
+-- their own bucket. The upper bounds of the histogram buckets, in seconds; one more bucket holds the values
+-- above the last bound. Each bound is at most 1.6 times the previous one, for the accuracy of percentile().
+-- The arrays in tock.queue_metrics and tock.totals have this length: a change needs a migration that converts
+-- them.
 create or replace function tock.bounds()
 returns double precision[] language sql immutable as $$
   select array[
@@ -10,19 +12,14 @@ returns double precision[] language sql immutable as $$
     3600, 5400, 7200, 10800, 14400, 21600, 28800, 43200, 57600, 86400]::float8[]
 $$;
 
-comment on function tock.bounds is
-  'The upper bounds of the buckets for waiting and running times, in seconds; values above the last bound '
-  'have their own bucket.';
-
--- A value that equals a bound is in the bucket that ends there, as with "le" of Prometheus; width_bucket()
--- puts it into the next one.
+-- The number of the bucket of a duration in seconds, from 1. A value that equals a bound is in the bucket
+-- that ends there, as with "le" of Prometheus; width_bucket() puts it into the next one.
 create or replace function tock.bucket_of(p_seconds double precision)
 returns integer language sql immutable as $$
   select 1 + pg_catalog.width_bucket(p_seconds, tock.bounds()) - (p_seconds = any (tock.bounds()))::integer
 $$;
 
-comment on function tock.bucket_of is 'The number of the bucket of a duration in seconds, from 1.';
-
+-- Counts by bucket as one array; null if there are none.
 create or replace function tock.histogram(p_buckets integer[], p_counts bigint[])
 returns bigint[] language sql immutable as $$
   select case when pg_catalog.cardinality(p_buckets) > 0 then array(
@@ -32,12 +29,11 @@ returns bigint[] language sql immutable as $$
     group by g.bucket order by g.bucket) end
 $$;
 
-comment on function tock.histogram is 'Counts by bucket as one array; null if there are none.';
-
--- created_at is the time of the task, not of its later runs. A later run was made by a promotion, or at once
--- when the run before it ended. A promotion has the due time, or the time of promotion if a concurrency key
--- admitted the task or its last parent ended. So this function follows the task from its first run, for at
--- most 16 steps. For a run that was changed, or beyond 16 steps, the time is unknown.
+-- When a run became ready or due that is not the first of its task, or whose task waited; null if that is
+-- unknown. created_at is the time of the task, not of its later runs. A later run was made by a promotion, or
+-- at once when the run before it ended. A promotion has the due time, or the time of promotion if a
+-- concurrency key admitted the task or its last parent ended. So this function follows the task from its
+-- first run, for at most 16 steps. For a run that was changed, or beyond 16 steps, the time is unknown.
 create or replace function tock.ready_since(p_stream integer, p_position bigint, p_task_id bigint)
 returns timestamptz language plpgsql volatile as $$
 declare
@@ -61,10 +57,7 @@ begin
   return null;
 end $$;
 
-comment on function tock.ready_since is
-  'When a run became ready or due that is not the first of its task, or whose task waited; null if that is '
-  'unknown.';
-
+-- The sum of arrays of counts that were aggregated, or appended, into one; null if there are none.
 -- array_agg() turns arrays of one length into one array of two dimensions; unnest() flattens it again.
 create or replace function tock.sum_counts(p_counts bigint[])
 returns bigint[] language sql immutable as $$
@@ -74,13 +67,8 @@ returns bigint[] language sql immutable as $$
     order by (c.place - 1) % (1 + pg_catalog.cardinality(tock.bounds()))) end
 $$;
 
-comment on function tock.sum_counts is
-  'The sum of arrays of counts that were aggregated, or appended, into one; null if there are none.';
-
+-- The time before which metrics are kept by the hour; after it, by the minute.
 create or replace function tock.hourly_until()
 returns timestamptz language sql volatile as $$
   select pg_catalog.date_trunc('hour', pg_catalog.clock_timestamp() - interval '48 hours', 'UTC')
 $$;
-
-comment on function tock.hourly_until is
-  'The time before which metrics are kept by the hour; after it, by the minute.';

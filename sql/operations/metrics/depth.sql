@@ -1,9 +1,17 @@
+-- Stores the depth of each queue as of the last count, in totals and for this minute.
+--
 -- ready is the number of counted runs that were not leased, minus the cancelled or replaced ones above the
 -- cursor. At most 10,000 of these are subtracted per stream; any further one counts as ready until a claim
 -- skips it. At most 100,000 waiting tasks per queue are counted.
-create or replace function tock.depths()
-returns setof tock.depth language sql volatile
-set enable_hashjoin = on as $$
+--
+-- The row of '*' records that there was a round in this minute, even if it counted nothing. The tables grow
+-- quickly after an installation, so each call makes its own plan.
+create or replace function tock.record_depth()
+returns void language plpgsql volatile
+set enable_hashjoin = on set plan_cache_mode = force_custom_plan as $$
+declare
+  v_at timestamptz := pg_catalog.clock_timestamp();
+begin
   with ready as (
     select s.queue, sum(greatest(0, c.ready - m.marked)) as runs, min(f.since) as oldest
     from tock.metrics_cursors c
@@ -32,31 +40,18 @@ set enable_hashjoin = on as $$
       select d.key, d.value::bigint from tock.segments e cross join pg_catalog.jsonb_each_text(e.dead) d
       where e.closed_at is not null) k
     group by k.queue
-  )
-  select q.name, coalesce(r.runs, 0)::bigint, coalesce(u.runs, 0)::bigint, w.tasks,
-    coalesce(d.tasks, 0)::bigint,
-    coalesce(u.leases, 0)::bigint, r.oldest
-  from tock.queues q
-  left join ready r on r.queue = q.name
-  left join running u on u.queue = q.name
-  left join dead d on d.queue = q.name
-  cross join lateral (
-    select count(*) as tasks from (
-      select from tock.waiting where lost >= 0 and queue = q.name order by queue, position limit 1e5) n) w
-  where q.name <> '*'
-$$;
-
-comment on function tock.depths is
-  'The depth of each queue as of the last count, from each stream with ready runs and each open lease.';
-
--- The row of '*' records that there was a round in this minute, even if it counted nothing.
-create or replace function tock.record_depth()
-returns void language plpgsql volatile as $$
-declare
-  v_at timestamptz := pg_catalog.clock_timestamp();
-begin
-  with depths as materialized (
-    select d.* from tock.depths() d
+  ), depths as materialized (
+    select q.name as queue, coalesce(r.runs, 0)::bigint as ready, coalesce(u.runs, 0)::bigint as running,
+      w.tasks as waiting, coalesce(d.tasks, 0)::bigint as dead, coalesce(u.leases, 0)::bigint as leases,
+      r.oldest as oldest_ready_at
+    from tock.queues q
+    left join ready r on r.queue = q.name
+    left join running u on u.queue = q.name
+    left join dead d on d.queue = q.name
+    cross join lateral (
+      select count(*) as tasks from (
+        select from tock.waiting where lost >= 0 and queue = q.name order by queue, position limit 1e5) n) w
+    where q.name <> '*'
   ), noted as (
     insert into tock.totals as t (queue, ready, running, waiting, dead_now, leases, oldest_ready_at)
     select d.queue, d.ready, d.running, d.waiting, d.dead, d.leases, d.oldest_ready_at from depths d
@@ -81,10 +76,9 @@ begin
     waiting = excluded.waiting, oldest_ready_seconds = excluded.oldest_ready_seconds;
 end $$;
 
-comment on function tock.record_depth is 'Stores the present depths, in totals and for this minute.';
-
--- A call handles one hour, the oldest first. If a minute is added to that hour later, the hour is handled
--- again. For depths, the maximum counts.
+-- Merges the oldest minutes beyond two days into an hour, and deletes hours older than 400 days. A call
+-- handles one hour, the oldest first. If a minute is added to that hour later, the hour is handled again. For
+-- depths, the maximum counts.
 create or replace function tock.roll_up_minutes()
 returns void language plpgsql volatile as $$
 declare
@@ -131,6 +125,3 @@ begin
     select o.queue, o.at, o.width_seconds from tock.queue_metrics o
     where o.width_seconds = 3600 and o.at < pg_catalog.now() - interval '400 days' order by o.at limit 10000);
 end $$;
-
-comment on function tock.roll_up_minutes is
-  'Merges the oldest minutes beyond two days into an hour, and deletes hours older than 400 days.';

@@ -1,5 +1,6 @@
--- The result is the geometric middle of the bucket. It is off by at most the square root of the ratio of the
--- bounds, even if all values in the bucket are equal.
+-- A percentile of a histogram, to about a quarter: the middle of its bucket, or the last bound (a day) if it
+-- lies above that; null for an empty histogram. The result is the geometric middle of the bucket. It is off
+-- by at most the square root of the ratio of the bounds, even if all values in the bucket are equal.
 create or replace function tock.percentile(p_counts bigint[], p_share double precision)
 returns double precision language plpgsql immutable as $$
 declare
@@ -17,10 +18,7 @@ begin
   return case when v_rank > 0 then v_bounds[pg_catalog.cardinality(v_bounds)] end;
 end $$;
 
-comment on function tock.percentile is
-  'A percentile of a histogram, to about a quarter: the middle of its bucket, or the last bound (a day) if '
-  'it lies above that; null for an empty histogram.';
-
+-- The mean, p50, p95 and p99 of a histogram whose values add up to p_seconds.
 create or replace function tock.durations(p_counts bigint[], p_seconds double precision)
 returns jsonb language sql immutable as $$
   select pg_catalog.jsonb_build_object('mean', p_seconds / nullif((select sum(n) from unnest(p_counts) n), 0),
@@ -28,45 +26,8 @@ returns jsonb language sql immutable as $$
     'p95', tock.percentile(p_counts, 0.95), 'p99', tock.percentile(p_counts, 0.99))
 $$;
 
-comment on function tock.durations is
-  'The mean, p50, p95 and p99 of a histogram whose values add up to p_seconds.';
-
 -- The step is at least an hour where minutes have been merged into hours. The default is the smallest step
--- that needs at most 1,500 points.
-create or replace function tock.step_of(p_from timestamptz, p_to timestamptz, p_step_seconds integer)
-returns integer language plpgsql volatile as $$
-declare
-  v_least integer := case when p_from < tock.hourly_until() then 3600 else 60 end;
-  v_step integer := greatest(p_step_seconds, v_least);
-begin
-  if not pg_catalog.isfinite(p_from) or not pg_catalog.isfinite(p_to) then
-    perform tock.refuse(422, 'from and to must be instants, not infinity', 'from');
-  elsif p_to < '1970-01-02T00:00:00Z' then
-    perform tock.refuse(422, 'to must not be before 1970-01-02', 'to');
-  elsif p_from < '1970-01-01T00:00:00Z' then
-    perform tock.refuse(422, 'from must not be before 1970', 'from');
-  elsif p_to <= p_from then
-    perform tock.refuse(422, 'to must be later than from', 'to');
-  elsif p_step_seconds not between 60 and 31536000 or p_step_seconds % 60 <> 0 then
-    perform tock.refuse(422, 'step_seconds must be a multiple of 60, up to a year', 'step_seconds');
-  end if;
-  if p_step_seconds is null then
-    v_step := coalesce((
-      select s from unnest(array[60, 300, 900, 3600, 21600, 86400]) s
-      where s >= v_least and s * 1498.0 >= (extract(epoch from p_to) - extract(epoch from p_from)) order by s
-      limit 1), 31536000);
-  end if;
-  v_step := ((v_step + v_least - 1) / v_least) * v_least;
-  if (extract(epoch from p_to) - extract(epoch from p_from)) / v_step > 1499 then
-    perform tock.refuse(422, 'the series has more than 1,500 points', 'step_seconds',
-      'use a longer step, or a shorter period');
-  end if;
-  return v_step;
-end $$;
-
-comment on function tock.step_of is 'The seconds between the points of a series.';
-
--- In a period without a round of counting, the depths are unknown: null.
+-- that needs at most 1,500 points. In a period without a round of counting, the depths are unknown: null.
 create or replace function tock.series(
   p_queue text default null, p_from timestamptz default null, p_to timestamptz default null,
   p_step_seconds integer default null)
@@ -84,13 +45,35 @@ declare
   -- an earlier p_to is rejected below, and an hour before it may be out of range
   v_from timestamptz := coalesce(p_from, case when v_to < '1970-01-02T00:00:00Z' then v_to
     else v_to - interval '1 hour' end);
-  v_step integer;
+  v_least integer := case when v_from < tock.hourly_until() then 3600 else 60 end;
+  v_step integer := greatest(p_step_seconds, v_least);
   v_width interval;
 begin
   if p_queue is not null then
     perform tock.check_queue_name(p_queue);
   end if;
-  v_step := tock.step_of(v_from, v_to, p_step_seconds);
+  if not pg_catalog.isfinite(v_from) or not pg_catalog.isfinite(v_to) then
+    perform tock.refuse(422, 'from and to must be instants, not infinity', 'from');
+  elsif v_to < '1970-01-02T00:00:00Z' then
+    perform tock.refuse(422, 'to must not be before 1970-01-02', 'to');
+  elsif v_from < '1970-01-01T00:00:00Z' then
+    perform tock.refuse(422, 'from must not be before 1970', 'from');
+  elsif v_to <= v_from then
+    perform tock.refuse(422, 'to must be later than from', 'to');
+  elsif p_step_seconds not between 60 and 31536000 or p_step_seconds % 60 <> 0 then
+    perform tock.refuse(422, 'step_seconds must be a multiple of 60, up to a year', 'step_seconds');
+  end if;
+  if p_step_seconds is null then
+    v_step := coalesce((
+      select s from unnest(array[60, 300, 900, 3600, 21600, 86400]) s
+      where s >= v_least and s * 1498.0 >= (extract(epoch from v_to) - extract(epoch from v_from)) order by s
+      limit 1), 31536000);
+  end if;
+  v_step := ((v_step + v_least - 1) / v_least) * v_least;
+  if (extract(epoch from v_to) - extract(epoch from v_from)) / v_step > 1499 then
+    perform tock.refuse(422, 'the series has more than 1,500 points', 'step_seconds',
+      'use a longer step, or a shorter period');
+  end if;
   v_width := v_step * interval '1 second';
   v_from := pg_catalog.date_bin(v_width, v_from, '2000-01-01T00:00:00Z');
   return query
@@ -134,8 +117,7 @@ returns table (
   name text, paused boolean, ready bigint, running bigint, waiting bigint, dead bigint,
   oldest_ready_at timestamptz, collected_at timestamptz, enqueued_per_second double precision,
   started_per_second double precision, done_per_second double precision, failed_per_second double precision,
-  wait_p95 double precision, run_p95 double precision,
-  spark jsonb) language plpgsql
+  wait_p95 double precision, run_p95 double precision, spark jsonb) language plpgsql
 volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = on

@@ -218,7 +218,9 @@ test('an old snapshot admits no task, and its settings are refused', async () =>
   await sweep(client);
   const first = await promoteAndClaim(client, 'snapshot');
   expect(payloadsOf(first)).toEqual([1]);
-  expect(await value(other, "select tock.admit_at_keys(array['snapshot'], array['k'])")).toBe(0);
+  const admit =
+    "tock.admit_waiters(tock.lock_concurrency_keys(array['snapshot'], array['k'], true))";
+  expect(await value(other, `select ${admit}`)).toBe(0);
   await other.query('savepoint a');
   const refused = await refusal(
     other.query("select tock.put_concurrency_key('snapshot', 'k', '{}')"),
