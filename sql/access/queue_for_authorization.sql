@@ -23,7 +23,7 @@ begin
       from tock.runs_%s r where r.stream = $1 and r.position = $2$q$, v_segment)
       into tenant, stages using tock.stream_of(v_run), tock.position_of(v_run);
   end if;
-  -- for a run that does not exist task() would return the waiting task at its position
+  -- of a segment that exists, the run was found, or there is none
   if stages is null and (v_segment is null or tock.stream_of(v_run) = 0) then
     select t.tenant, coalesce(nullif(t.options -> 'pipeline', 'null'), '[]') into tenant, stages
     from tock.task(p_id) t;
