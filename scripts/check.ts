@@ -1,4 +1,3 @@
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { audit } from './check/audit.ts';
 import { command } from './check/command.ts';
@@ -7,6 +6,7 @@ import { summary } from './check/summary.ts';
 import { onOthers, onVersion, type Version } from './check/versions.ts';
 import { buildModules } from './modules/build.ts';
 import { installBrowser } from './stack/browser.ts';
+import { home } from './stack/paths.ts';
 import { aloud } from './stack/step_reporter.ts';
 
 /** The checks beside the tests. In the total each counts as one. Add new checks here. */
@@ -56,8 +56,9 @@ async function advisories(): Promise<string> {
   return `advisories: ${problems.length > 0 ? `FAILED: ${problems.join('; ')}` : 'none'}\n`;
 }
 
-// With Node's compile cache the processes that tests start, such as the CLI, are ready in a third of the time.
-process.env.NODE_COMPILE_CACHE ??= join(tmpdir(), 'tock-compiled');
+// With Node's compile cache the processes that tests start, such as the CLI, are ready in a third of the time. It is in a
+// folder of this checkout, because other users could write compiled code into a shared one.
+process.env.NODE_COMPILE_CACHE ??= join(home(), 'compiled');
 // The type check, tests and the Worker import the built modules.
 await buildModules();
 if (args.length === 0 && !requestedMajor) await installBrowser(aloud);
