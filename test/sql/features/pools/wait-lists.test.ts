@@ -92,12 +92,11 @@ test('the maintenance job moves the cursor of a wait list back to the first memb
   expect(await assignTask(client, 'behind', 't')).toMatchObject({ worker: 'w1' });
   const marks = "select count(*)::int from tock.wait_list_cursors where pool = 'behind'";
   expect(await value(client, marks)).toBeLessThan(6);
-  await reapPools(client);
-  const kept =
-    "select array_agg(number order by number)::text from tock.wait_list_cursors where pool = 'behind'";
-  const marked = await value(client, kept);
-  await reapPools(client);
-  expect(await value(client, kept)).toBe(marked);
+  // A search that takes long, on a busy machine, leaves a mark. Four of a list are kept.
+  for (let n = 0; n < 3; n++) {
+    await reapPools(client);
+    expect(await value(client, marks)).toBe(4);
+  }
 });
 
 test.each([
