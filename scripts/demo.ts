@@ -78,11 +78,11 @@ async function demo(runner: RunnerName, files: number, signal: AbortSignal): Pro
     const seconds = Number(((performance.now() - started) / 1000).toFixed(1));
     print('All done. Comparing every result with its file.');
     const verdict = await check(call, ids, paths, checkout, signal);
-    const { runs, lost, failed, right, wrong } = verdict;
+    const { runs, lost, failed, released, right, wrong } = verdict;
     for (const line of wrong.slice(0, 10)) print(`wrong: ${line}`);
     const allReaped = await reportReaped(runner, stack, lost, failed);
     const tasks = new Set(ids).size;
-    const counts = { lost: lost.length, failed, right, wrong: wrong.length };
+    const counts = { lost: lost.length, failed, released, right, wrong: wrong.length };
     process.stdout.write(figures({ tasks, runs, ...counts, seconds }));
     return wrong.length === 0 && right === paths.length && tasks === right && allReaped;
   } finally {

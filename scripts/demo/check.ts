@@ -7,7 +7,14 @@ export type Run = { id: string; state: string; worker: string | null; ended_at: 
 
 type Task = { id: string; state: string; payload: unknown; result: unknown; runs: Run[] };
 
-export type Verdict = { runs: number; lost: Run[]; failed: number; right: number; wrong: string[] };
+export type Verdict = {
+  runs: number;
+  lost: Run[];
+  failed: number;
+  released: number;
+  right: number;
+  wrong: string[];
+};
 
 type Hashed = { sha256: string; lines: number };
 
@@ -39,7 +46,7 @@ export async function check(
   root: string,
   stopping: AbortSignal,
 ): Promise<Verdict> {
-  const verdict: Verdict = { runs: 0, lost: [], failed: 0, right: 0, wrong: [] };
+  const verdict: Verdict = { runs: 0, lost: [], failed: 0, released: 0, right: 0, wrong: [] };
   let next = 0;
   const compareSome = async () => {
     for (let index = next++; index < ids.length; index = next++) {
@@ -49,6 +56,7 @@ export async function check(
       verdict.runs += task.runs.length;
       verdict.lost.push(...task.runs.filter((run) => run.state === 'lost'));
       verdict.failed += task.runs.filter((run) => run.state === 'failed').length;
+      verdict.released += task.runs.filter((run) => run.state === 'superseded').length;
       const wrong = fault(task, path, root);
       if (wrong) verdict.wrong.push(`task ${ids[index]} (${path}): ${wrong}`);
       else verdict.right++;

@@ -38,7 +38,7 @@ test("with a Worker's consumer whose workerd is killed, all results are correct"
   expect(out).toMatch(/kill -9 of workerd \(process group \d+\), which held [1-9]\d* tasks/);
   expect([row('tasks'), row('right'), row('wrong')]).toEqual([100, 100, 0]);
   expect(row('lost')).toBeGreaterThanOrEqual(1);
-  expect(row('runs')).toBe(100 + row('lost') + row('failed'));
+  expect(row('runs')).toBe(100 + row('lost') + row('failed') + row('released'));
 });
 
 test('with push to a receiver that is killed, all results are correct', async () => {
@@ -46,5 +46,5 @@ test('with push to a receiver that is killed, all results are correct', async ()
   expect(out).toMatch(/kill -9 of the receiver \(process \d+\) while it handled a push/);
   expect([row('tasks'), row('right'), row('wrong')]).toEqual([100, 100, 0]);
   expect(row('failed')).toBeGreaterThanOrEqual(1);
-  expect(row('runs')).toBe(100 + row('lost') + row('failed'));
+  expect(row('runs')).toBe(100 + row('lost') + row('failed') + row('released'));
 });
