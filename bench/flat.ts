@@ -105,7 +105,7 @@ try {
     for (const row of await measured(on, hold)) console.log(`  ${described(row)}`);
     await holder.end();
     await on.query(
-      'truncate tock.waiting, tock.runs, tock.leases, tock.results, tock.run_overrides, tock.promotions',
+      'truncate tock.waiting, tock.runs, tock.leases, tock.results, tock.run_overrides, tock.steps, tock.promotions',
     );
     await on.end();
   }

@@ -33,6 +33,7 @@ import { addRerun } from './commands/rerun.ts';
 import { addSchedule } from './commands/schedule.ts';
 import { addSeries } from './commands/series.ts';
 import { addStatus } from './commands/status.ts';
+import { addSignal, addSteps } from './commands/steps.ts';
 import { addTail } from './commands/tail.ts';
 import { addTask } from './commands/task.ts';
 import { addTasks } from './commands/tasks.ts';
@@ -82,6 +83,8 @@ export function program(): Command {
     addTasks,
     addParents,
     addChildren,
+    addSteps,
+    addSignal,
     addCancel,
     addChange,
     addMove,

@@ -46,6 +46,19 @@ export class WorkerStopped extends Error {
   override message = 'This worker is stopping.';
 }
 
+/** A step has failed for the last time. A handler may catch it, and each later attempt of the task throws it again. */
+export class StepFailed extends Error {
+  override name = 'StepFailed';
+  /** What the step threw, as it was saved. */
+  readonly error: unknown;
+
+  constructor(step: string, error: unknown) {
+    const { message } = (error ?? {}) as { message?: unknown };
+    super(typeof message === 'string' ? message : `the step ${step} has failed`);
+    this.error = error;
+  }
+}
+
 /** A handler throws it to make the task dead, because a retry would fail too. */
 export class Fatal extends Error {
   override name = 'Fatal';

@@ -4,6 +4,7 @@ export {
   LeaseLost,
   type Problem,
   RetryIn,
+  StepFailed,
   TaskCancelled,
   TockError,
   WorkerStopped,
@@ -18,4 +19,11 @@ export type {
 export { createTock, type Tock, type TockOptions } from './tock.ts';
 export type * from './types.ts';
 export type { Context, Handler, Handlers, Middleware, Trace } from './worker/handlers.ts';
+export type {
+  Duration,
+  StepOptions,
+  Steps,
+  SuspendOptions,
+  WaitForOptions,
+} from './worker/steps.ts';
 export type { WorkCounts, WorkOptions } from './worker/work.ts';

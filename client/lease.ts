@@ -1,15 +1,19 @@
 import type { Call } from './call.ts';
+import { queryString } from './route.ts';
 import type {
   Completed,
   Extended,
   Failed,
   Failure,
   LeasedTasks,
+  NewStep,
   Outcome,
   Progress,
   ProgressOf,
   Released,
   Result,
+  SavedStep,
+  StepOutcome,
 } from './types.ts';
 
 /** Operations on a lease, by its token. Each throws LeaseLost once the lease has ended. */
@@ -30,6 +34,10 @@ export type Leases = {
     progress?: Progress | ProgressOf[],
     signal?: AbortSignal,
   ): Promise<Extended>;
+  /** Saves steps of tasks of the lease. The run of a step that waits, or is to be tried again, ends. */
+  saveSteps(lease: string, steps: NewStep[]): Promise<StepOutcome[]>;
+  /** The saved steps of a task of the lease. */
+  steps(lease: string, id: string): Promise<SavedStep[]>;
 };
 
 export function httpLeases(call: Call): Leases {
@@ -42,6 +50,12 @@ export function httpLeases(call: Call): Leases {
     release: (lease, ids) => post(lease, 'release', ids ? { ids } : {}),
     extend: (lease, lease_seconds, progress, signal) =>
       post(lease, 'extend', { lease_seconds, progress }, signal),
+    saveSteps: async (lease, steps) =>
+      (await post<{ steps: StepOutcome[] }>(lease, 'steps', { steps })).steps,
+    async steps(lease, id) {
+      const path = `/v1/leases/${encodeURIComponent(lease)}/steps${queryString({ id })}`;
+      return (await call<{ steps: SavedStep[] }>('GET', path)).steps;
+    },
   };
 }
 

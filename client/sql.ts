@@ -13,10 +13,10 @@ import type { Context, Handler, Handlers } from './worker/handlers.ts';
 import { normalizeHandlers } from './worker/handlers.ts';
 import type { LeasedTask } from './worker/leased_tasks.ts';
 import { outcomeOfError, outcomeOfResult, type TaskOutcome } from './worker/outcome.ts';
-import { createContext, type RunTask } from './worker/run.ts';
+import { createContext, type RunTask, resultOrSuspended } from './worker/run.ts';
 import { type WorkCounts, type WorkOptions, work } from './worker/work.ts';
 
-export { Fatal, LeaseLost, RetryIn, TaskCancelled, WorkerStopped } from './errors.ts';
+export { Fatal, LeaseLost, RetryIn, StepFailed, TaskCancelled, WorkerStopped } from './errors.ts';
 export { enqueueSql, type SqlQuery, type SqlTag } from './sql/enqueue.ts';
 export type { WorkCounts, WorkOptions } from './worker/work.ts';
 export type { SqlClient, SqlPool };
@@ -68,10 +68,13 @@ function releaseConnection(client: Pooled, broken: boolean, error: (error: unkno
 function inTransactions(pool: SqlPool): RunTask {
   /** Runs the handler, completes the task and commits. Returns an outcome that is still to be reported, else null. */
   async function runHandler(client: Pooled, ...[leased, handler, error]: Parameters<RunTask>) {
-    const [context, resultOptions] = createContext(leased);
+    const { context, resultOptions, steps } = createContext(leased);
     try {
       leased.abort.signal.throwIfAborted();
-      const result = await handler(leased.task, { ...context, client } as never);
+      const run = () => handler(leased.task, { ...context, client } as never);
+      const ended = await resultOrSuspended(run, steps);
+      if ('outcome' in ended) return ended.outcome;
+      const { result } = ended;
       const end = outcomeOfResult({ ...(result !== undefined && { result }), ...resultOptions });
       if (end.kind !== 'done') return end;
       return (await completeInTransaction(client, leased, end.report))
@@ -108,6 +111,8 @@ function inTransactions(pool: SqlPool): RunTask {
           () => false,
           () => true,
         );
+        // A handler that waits never ends, and its other branches may still have the connection.
+        if (end.kind === 'reported' && end.as === 'released') open = true;
         return end;
       }
       await commit(client);

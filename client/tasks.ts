@@ -20,9 +20,11 @@ import type {
   RedriveOptions,
   RedrivePage,
   Rerun,
+  Signalled,
   Task,
   TaskFilter,
   TaskPage,
+  TaskStep,
   WorkerActivity,
 } from './types.ts';
 
@@ -60,6 +62,10 @@ export type Tasks<Q = AnyQueues> = {
     ids: string[],
     options?: IdempotencyOptions & { reason?: string; again?: boolean },
   ): Promise<Rerun[]>;
+  /** The saved steps of a task; null if there is no such task. */
+  steps(id: string): Promise<TaskStep[] | null>;
+  /** Gives an event its payload and wakes the tasks that wait for it. The first payload of an event counts. */
+  signal(event: string, payload?: unknown, options?: IdempotencyOptions): Promise<Signalled>;
   /** Reruns dead tasks, one page a call. Continue while there is a cursor. */
   redrive(queue: Name<Q>, options?: RedriveOptions): Promise<RedrivePage>;
   /** Cancels tasks of a queue by their attributes, one page a call. */
@@ -106,6 +112,11 @@ export function httpTasks(call: Call): Tasks {
     move: (ids, queue) => postIds('move', { ids, queue }),
     rerun: (ids, { request_id = crypto.randomUUID(), reason, again } = {}) =>
       postIds('rerun', { ids, request_id, reason, again }),
+    steps: async (id) =>
+      (await nullOnStatus(404, call<{ steps: TaskStep[] }>('GET', `${taskPath(id)}/steps`)))
+        ?.steps ?? null,
+    signal: (event, payload = null, { request_id = crypto.randomUUID() } = {}) =>
+      call('POST', '/v1/events', { event, payload, request_id }),
     redrive: (queue, { request_id = crypto.randomUUID(), ...options } = {}) =>
       call('POST', `${queuePath(queue)}/redrive`, { request_id, ...options }),
     cancelWhere: (queue, where = {}) => call('POST', `${queuePath(queue)}/cancel`, where),

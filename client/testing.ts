@@ -15,7 +15,8 @@ export type TestTock<Q = AnyQueues> = Tock<Q> & {
 
 /**
  * A Tock in memory for unit tests: the real client with the server in its fetch. It supports payloads, delays,
- * priorities, tenants, attempts and backoff, unique keys (keep), leases, results and cancels. It refuses other options.
+ * priorities, tenants, attempts and backoff, unique keys (keep), leases, results, cancels, steps and events. It refuses
+ * other options.
  */
 export function createTestTock<Q = AnyQueues>({ now = new Date() } = {}): TestTock<Q> {
   let clock = now.getTime();

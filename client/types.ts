@@ -65,6 +65,13 @@ type AnyProgress = NonNullable<Body<'POST /v1/leases/{lease}/extend'>['progress'
 export type ProgressOf = NonNullFields<Extract<AnyProgress, unknown[]>[number]>;
 export type Progress = Omit<ProgressOf, 'id'>;
 
+export type NewStep = Body<'POST /v1/leases/{lease}/steps'>['steps'][number];
+export type StepOutcome = Answer<'POST /v1/leases/{lease}/steps'>['steps'][number];
+export type SavedStep = Answer<'GET /v1/leases/{lease}/steps'>['steps'][number];
+export type TaskStep = Answer<'GET /v1/tasks/{id}/steps'>['steps'][number];
+/** `accepted` is false if the event had a payload before. */
+export type Signalled = Answer<'POST /v1/events'>;
+
 export type Parent = Answer<'GET /v1/tasks/{id}/parents'>['parents'][number];
 export type ChildPage = Answer<'GET /v1/tasks/{id}/children'>;
 export type Changes<P = unknown> = Omit<WireChanges, 'payload'> & { payload?: P };

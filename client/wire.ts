@@ -117,6 +117,26 @@ export type Changes = {
   payload?: unknown;
 };
 
+export type Step = {
+  name: string;
+  kind: 'step' | 'sleep' | 'event';
+  /**
+   * `done`, `failed` and `timed_out` are final. With `retrying` and `waiting` the run has
+   * ended; the task continues at `due_at`.
+   */
+  state: 'done' | 'failed' | 'timed_out' | 'retrying' | 'waiting';
+  /** The first result that was saved. */
+  result?: unknown;
+  /** The error of a step that failed, or is tried again. */
+  error?: unknown;
+  /** When the task continues. */
+  due_at: string | null;
+  /** The event for which the task waits, or did. */
+  event: string | null;
+  /** The number of failed attempts of a step with its own retries. */
+  failures: number;
+};
+
 export type Policy = {
   /** The duration of a lease, if the claim names none. Default: 60. */
   lease_seconds: number;
@@ -1245,6 +1265,11 @@ export type Routes = {
         headers: Record<string, string> | null;
         /** The endpoint of the task, in a queue with push. */
         push_url: string | null;
+        /**
+         * The saved steps of a task that slept or waited for an event. Null for other tasks, and
+         * above 512 KiB.
+         */
+        steps: Step[] | null;
       }[];
       /**
        * What the claim found. `found`: tasks. `empty`: no ready task. `paused`: the queue is
@@ -1302,6 +1327,11 @@ export type Routes = {
         headers: Record<string, string> | null;
         /** The endpoint of the task, in a queue with push. */
         push_url: string | null;
+        /**
+         * The saved steps of a task that slept or waited for an event. Null for other tasks, and
+         * above 512 KiB.
+         */
+        steps: Step[] | null;
       }[];
       /**
        * What the claim found. `found`: tasks. `empty`: no ready task. `paused`: the queue is
@@ -1372,6 +1402,11 @@ export type Routes = {
           headers: Record<string, string> | null;
           /** The endpoint of the task, in a queue with push. */
           push_url: string | null;
+          /**
+           * The saved steps of a task that slept or waited for an event. Null for other tasks, and
+           * above 512 KiB.
+           */
+          steps: Step[] | null;
         }[];
       }[];
       /**
@@ -1512,6 +1547,111 @@ export type Routes = {
       cancel: string[];
       /** The ids that the call left alone: they are not in this lease, or had ended otherwise. */
       refused: string[];
+    };
+  };
+  /** Save what the handlers of runs have done, or let their tasks sleep or wait */
+  'POST /v1/leases/{lease}/steps': {
+    path: {
+      lease: string;
+    };
+    query: unknown;
+    body: {
+      /** The steps to save. */
+      steps: {
+        /** The id of a task in this lease. */
+        id: string;
+        /** The name of the step. A task has one outcome for each name. */
+        name: string;
+        /** What the step returned: it is done. */
+        result?: unknown;
+        /** What the step threw. */
+        error?: unknown;
+        /** With `error`: the run ends, and the step is tried again after this time. */
+        retry_in_seconds?: number;
+        /** The task sleeps: its run ends. */
+        sleep_seconds?: number;
+        /** The task sleeps until this time. */
+        sleep_until?: string;
+        /**
+         * The name of the event, such as orders/17/approved. A key for some queues needs the part
+         * before the first slash as a queue.
+         */
+        event?: string;
+        /** With `event`: how long the task waits. Default: ten years. */
+        timeout_seconds?: number;
+        /** Whether a task that sleeps or waits keeps its concurrency key. Default: false. */
+        keep_concurrency_key?: boolean;
+      }[];
+    };
+    answer: {
+      steps: {
+        id: string;
+        name: string;
+        /** `lost`: the lease has this run no longer, and nothing was saved. */
+        state: 'done' | 'failed' | 'timed_out' | 'retrying' | 'waiting' | 'lost';
+        /** The first result that was saved. */
+        result: unknown;
+        /** The error of a step that failed, or is tried again. */
+        error: unknown;
+        /** When the task continues. */
+        due_at: string | null;
+        /** The worker stops work on the task. */
+        cancel_requested: boolean;
+      }[];
+    };
+  };
+  /** Get the saved steps of a run of a lease */
+  'GET /v1/leases/{lease}/steps': {
+    path: {
+      lease: string;
+    };
+    query: {
+      /** The id of a task in this lease. */
+      id: string;
+    };
+    body: undefined;
+    answer: {
+      steps: Step[];
+    };
+  };
+  /** List the saved steps of a task */
+  'GET /v1/tasks/{id}/steps': {
+    path: {
+      id: string;
+    };
+    query: unknown;
+    body: undefined;
+    answer: {
+      steps: (Step & {
+        saved_at: string;
+        /** The place in the list, from 1. */
+        n: number;
+      })[];
+    };
+  };
+  /** Give an event its payload, and wake the tasks that wait for it */
+  'POST /v1/events': {
+    path: unknown;
+    query: unknown;
+    body: {
+      /**
+       * The name of the event, such as orders/17/approved. A key for some queues needs the part
+       * before the first slash as a queue.
+       */
+      event: string;
+      /** Any JSON of up to 256 KiB. Default: null. */
+      payload?: unknown;
+      /**
+       * The request id. A repeated call with it returns the same answer for 24 hours, and has no
+       * further effect.
+       */
+      request_id?: string | null;
+    };
+    answer: {
+      /** False if the event had a payload before, unless that came with this request id. */
+      accepted: boolean;
+      /** How many tasks continue. */
+      woken: number;
     };
   };
   /** List all pools with their numbers of workers and tasks */

@@ -43,7 +43,7 @@ grant usage on schema tock to tock_producer, tock_worker, tock_admin, tock_edge;
 grant execute on function
   tock.enqueue, tock.enqueue_payloads, tock.enqueue_task, tock.cancel, tock.change, tock.reprioritize,
   tock.reschedule, tock.queue_of_task, tock.cancel_where, tock.reprioritize_where, tock.move, tock.rerun,
-  tock.redrive, tock.start_bulk_change, tock.stop_bulk_change, tock.bulk_changes,
+  tock.redrive, tock.start_bulk_change, tock.stop_bulk_change, tock.bulk_changes, tock.signal,
   tock.assign_task, tock.assign_tasks, tock.add_tasks
   to tock_producer, tock_admin, tock_edge;
 
@@ -51,7 +51,8 @@ grant execute on function
 grant execute on function
   tock.claim, tock.next, tock.claim_any, tock.claim_state, tock.complete, tock.fail,
   tock.release, tock.extend, tock.queue_of_lease, tock.next_wake_at, tock.tick_by, tock.claim_for_worker,
-  tock.join_pool, tock.leave_pool, tock.take_task, tock.lease_headers
+  tock.join_pool, tock.leave_pool, tock.take_task, tock.lease_headers, tock.save_steps,
+  tock.lease_steps
   to tock_worker, tock_admin, tock_edge;
 
 -- hide what a key may not see; without a key, which is how these roles call them, they hide nothing
@@ -64,7 +65,7 @@ grant execute on function
 grant execute on function tock.claim_body, tock.http_claim_any to tock_worker, tock_admin;
 
 -- read the state of tasks
-grant execute on function tock.task, tock.parents, tock.parent_counts, tock.children, tock.pool,
+grant execute on function tock.task, tock.parents, tock.parent_counts, tock.children, tock.task_steps, tock.pool,
   tock.unassign_task to tock_producer, tock_worker,
   tock_admin, tock_edge;
 grant execute on function

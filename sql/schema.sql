@@ -189,6 +189,24 @@ table tock.dependency_waits
   CREATE INDEX blocked_dependency_waits ON tock.dependency_waits USING btree (stream, "position") WHERE blocked
   CREATE INDEX dependency_waits_by_child ON tock.dependency_waits USING btree (child)
 
+table tock.event_waits
+  task_id bigint not null
+  waiting_since timestamp with time zone not null default clock_timestamp()
+  step text not null
+  event text not null
+  constraint event_waits_pkey PRIMARY KEY (task_id, step)
+  CREATE INDEX event_waits_by_event ON tock.event_waits USING btree (event, task_id)
+
+table tock.events
+  event text not null
+  signalled_at timestamp with time zone not null default clock_timestamp()
+  more_waiters boolean not null default false
+  request_id text
+  payload jsonb
+  constraint events_pkey PRIMARY KEY (event)
+  CREATE INDEX events_by_time ON tock.events USING btree (signalled_at)
+  CREATE INDEX events_with_more_waiters ON tock.events USING btree (event) WHERE more_waiters
+
 view tock.findings
   severity text
   finding text
@@ -617,6 +635,7 @@ table tock.segments
   drop_tries integer not null default 0
   counted boolean not null default false
   early boolean not null default false
+  steps_moved_to bigint
   constraint drops_are_counted CHECK ((drop_tries >= 0))
   constraint only_what_has_ended_is_closed CHECK (((closed_at IS NULL) OR (writers_at_end IS NOT NULL)))
   constraint only_what_is_closed_is_verified CHECK (((verified_at IS NULL) OR (closed_at IS NOT NULL)))
@@ -625,6 +644,23 @@ table tock.segments
   constraint segments_do_not_overlap EXCLUDE USING gist (int8range(first_position, end_position) WITH &&)
   constraint segments_first_position_key UNIQUE (first_position)
   constraint segments_pkey PRIMARY KEY (number)
+
+table tock.steps -- partition by RANGE ("position")
+  "position" bigint not null
+  task_id bigint not null
+  saved_at timestamp with time zone not null default clock_timestamp()
+  due_at timestamp with time zone
+  kind text not null
+  state text not null
+  name text not null
+  event text
+  result jsonb
+  error jsonb
+  constraint only_a_wait_has_an_event CHECK (((event IS NOT NULL) = (kind = 'event'::text)))
+  constraint step_is_of_a_kind CHECK ((kind = ANY (ARRAY['step'::text, 'sleep'::text, 'event'::text])))
+  constraint step_state_is_known CHECK ((state = ANY (ARRAY['done'::text, 'failed'::text, 'timed_out'::text, 'retrying'::text, 'waiting'::text])))
+  constraint step_that_waits_is_due CHECK (((due_at IS NOT NULL) = (state = ANY (ARRAY['retrying'::text, 'waiting'::text]))))
+  constraint steps_pkey PRIMARY KEY (task_id, name, "position")
 
 table tock.streams
   number integer not null
@@ -1217,6 +1253,10 @@ function tock.check_spawns(p_results jsonb)
   -- no comment
 
 function tock.check_stages_take(p_again next_attempt[], p_fields text[])
+  returns void
+  -- no comment
+
+function tock.check_steps(p_steps jsonb)
   returns void
   -- no comment
 
@@ -2030,10 +2070,6 @@ function tock.join_wait_lists(p_positions bigint[])
   returns void
   -- no comment
 
-function tock.just_promoted(p_run bigint, p_since timestamp with time zone)
-  returns boolean
-  -- no comment
-
 function tock.kept_options(p_task jsonb, p_policy queues, p_due_at timestamp with time zone)
   returns jsonb
   -- no comment
@@ -2100,6 +2136,10 @@ function tock.last_parents(p_after jsonb, p_upto integer, p_count integer, OUT i
   returns SETOF record
   -- no comment
 
+function tock.last_step(p_task_id bigint, p_name text, p_after bigint)
+  returns steps
+  -- no comment
+
 function tock.late_fires_swept_at()
   returns timestamp with time zone
   -- no comment
@@ -2114,7 +2154,7 @@ function tock.lease_has_options(p_lease uuid)
 
 function tock.lease_headers(p_lease uuid)
   returns jsonb
-  -- The headers and push_url of the runs of a lease, by run_id: {headers, push_url}; runs with neither are left out.
+  -- The headers, push_url and steps of the runs of a lease, by run_id; runs with none are left out. The steps are those of a task that slept or waited for an event, as task_steps() returns them. They are null above 512 KiB, or above the share of the run in 4 MiB.
   -- for tock_admin, tock_edge, tock_worker
 
 function tock.lease_overridden_range_1(p_range claim_range, p_passed passed)
@@ -2140,6 +2180,11 @@ function tock.lease_rows_1(p_lease uuid)
 function tock.lease_segment(p_lease uuid)
   returns integer
   -- no comment
+
+function tock.lease_steps(p_lease uuid, p_id bigint)
+  returns jsonb
+  -- The saved steps of a run for its worker, as a JSON array; null if the lease no longer has the run.
+  -- for tock_admin, tock_edge, tock_worker
 
 function tock.leased_runs(p_lease uuid)
   returns SETOF claimed
@@ -2207,6 +2252,10 @@ function tock.lock_dependents(p_children bigint[])
   returns bigint[]
   -- no comment
 
+function tock.lock_events(p_events text[])
+  returns void
+  -- no comment
+
 function tock.lock_first_waiting(p_pool text, p_list text)
   returns pool_members
   -- no comment
@@ -2252,6 +2301,10 @@ function tock.make_ready(p_positions bigint[], p_cancelled boolean DEFAULT false
   returns void
   -- no comment
 
+function tock.mark_suspended(p_ended ending[], p_keeps boolean[])
+  returns void
+  -- no comment
+
 function tock.may_be_dropped(p_segment integer)
   returns boolean
   -- no comment
@@ -2289,10 +2342,6 @@ function tock.missed_dependents(p_children bigint[] DEFAULT NULL::bigint[])
   returns bigint[]
   -- no comment
 
-function tock.missing_run(p_id bigint, p_task_id bigint)
-  returns jsonb
-  -- no comment
-
 function tock.missing_runs_1(p_stream integer)
   returns TABLE(missing ending[], in_leases bigint)
   -- no comment
@@ -2301,6 +2350,14 @@ function tock.move(p_ids bigint[], p_queue text)
   returns TABLE(id bigint, state text, changed boolean)
   -- Moves up to 10,000 waiting and ready tasks unchanged to the end of another queue. Locks the streams of ready ones like change(), and waits as long. Returns one row per task: its state, and whether it was moved. It is not moved if it is running or has ended, if it is in that queue already, or if it has a concurrency key, a unique key or a pipeline.
   -- for tock_admin, tock_edge, tock_producer
+
+function tock.move_out_of_segment(p_segment integer, p_limit integer)
+  returns integer
+  -- no comment
+
+function tock.move_steps(p_segment integer, p_limit integer)
+  returns integer
+  -- no comment
 
 function tock.named_key(p_kind text, p_name text)
   returns integer
@@ -2644,6 +2701,10 @@ function tock.prune(p_limit integer DEFAULT 10000)
   -- for tock_admin
 
 function tock.prune_concurrency_keys(p_limit integer)
+  returns integer
+  -- no comment
+
+function tock.prune_events(p_limit integer)
   returns integer
   -- no comment
 
@@ -3070,6 +3131,15 @@ function tock.runs_to_archive_1(p_stream integer, p_position bigint, p_last_stre
   returns TABLE(stream integer, "position" bigint, begun bigint, created_at timestamp with time zone, queue text, texts text[])
   -- no comment
 
+function tock.save_step(p_task_id bigint, p_position bigint, p_after bigint, p_item jsonb)
+  returns steps
+  -- no comment
+
+function tock.save_steps(p_lease uuid, p_steps jsonb)
+  returns TABLE(id bigint, name text, state text, result jsonb, error jsonb, due_at timestamp with time zone, cancel_requested boolean)
+  -- Saves steps of runs of a lease: [{id, name}, each with result, error, sleep_seconds, sleep_until or event]. Returns for each its state: done, failed or timed_out, with the first outcome that was saved; waiting or retrying, if the run has ended and its task continues at due_at; lost, if the lease no longer has the run and nothing was saved.
+  -- for tock_admin, tock_edge, tock_worker
+
 function tock.save_wait_list_cursor(p_pool text, p_list text, p_reached bigint, p_marks integer, p_rest_until timestamp with time zone)
   returns void
   -- no comment
@@ -3135,6 +3205,11 @@ function tock.shown_schedule(p_schedule schedules)
   returns shown_schedule
   -- no comment
 
+function tock.signal(p_event text, p_payload jsonb DEFAULT NULL::jsonb, p_request_id text DEFAULT NULL::text)
+  returns TABLE(accepted boolean, woken integer)
+  -- Gives an event its payload, and wakes the tasks that wait for it; returns how many. The first payload of an event counts, also for tasks that wait for it later, for 30 days. accepted is false if the event had one before, unless that came with the same request id.
+  -- for tock_admin, tock_edge, tock_producer
+
 function tock.skip_range(p_stream integer, p_after bigint, p_last bigint, p_skipped integer)
   returns void
   -- no comment
@@ -3167,6 +3242,22 @@ function tock.start_bulk_change(p_queue text, p_change text, p_filter jsonb DEFA
   returns bigint
   -- Starts a bulk change and returns its id: a cancel, reprioritize or redrive of all tasks of a queue that match a filter, which is that of cancel_where(), reprioritize_where() or redrive(). The options are {priority} of a reprioritize, and {to_queue, again, reason} of a redrive. The maintenance job run_bulk_changes does it page by page, and bulk_changes() shows how far it is. Leaves out tasks that are enqueued, or die, after this call. A repeated call with the same request_id returns the same id for 24 hours.
   -- for tock_admin, tock_edge, tock_producer
+
+function tock.steps_for_worker(p_task_id bigint, p_options jsonb, p_max_bytes integer)
+  returns jsonb
+  -- no comment
+
+function tock.steps_from(p_task_id bigint, p_options jsonb)
+  returns bigint
+  -- no comment
+
+function tock.steps_of(p_task_id bigint, p_after bigint)
+  returns TABLE(name text, kind text, state text, result jsonb, error jsonb, event text, due_at timestamp with time zone, failures integer, saved_at timestamp with time zone)
+  -- no comment
+
+function tock.steps_of_run(p_task_id bigint, p_options jsonb, p_max_bytes integer)
+  returns jsonb
+  -- no comment
 
 function tock.stop_bulk_change(p_id bigint)
   returns text
@@ -3234,6 +3325,11 @@ function tock.task(p_id bigint)
 function tock.task_of(p_schedule schedules, p_fire_at timestamp with time zone)
   returns jsonb
   -- no comment
+
+function tock.task_steps(p_id bigint)
+  returns TABLE(name text, kind text, state text, result jsonb, error jsonb, event text, due_at timestamp with time zone, failures integer, saved_at timestamp with time zone)
+  -- The steps of a task in the order in which they were first saved. state is done, failed, timed_out, retrying or waiting; failures is the number of failed attempts of a step with its own retries. Of a task with a pipeline, the steps of its present stage.
+  -- for tock_admin, tock_edge, tock_producer, tock_worker
 
 function tock.task_with(p_id bigint, p_archived found_run[] DEFAULT NULL::found_run[], p_scanned bigint[] DEFAULT '{}'::bigint[])
   returns TABLE(id bigint, queue text, state text, priority integer, tenant text, attempt integer, max_attempts integer, lost integer, created_at timestamp with time zone, run_at timestamp with time zone, ended_at timestamp with time zone, payload json, result jsonb, error jsonb, options jsonb, progress real, note text, runs jsonb, rerun_of bigint, reruns jsonb, missing jsonb)
@@ -3353,6 +3449,14 @@ function tock.wait_list_start(p_pool text, p_list text)
 
 function tock.waiting_behind_others(p_positions bigint[], p_from timestamp with time zone)
   returns bigint[]
+  -- no comment
+
+function tock.wake_more_waiters()
+  returns void
+  -- no comment
+
+function tock.wake_waiters(p_event text, p_limit integer DEFAULT 1000)
+  returns integer
   -- no comment
 
 function tock.was_completed_so(p_run leased_run, p_item jsonb, p_next continuation, p_pipeline boolean)

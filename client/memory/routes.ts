@@ -9,6 +9,7 @@ import {
   checkTasks,
 } from './checks.ts';
 import { noTask, RefusedError } from './problem.ts';
+import { stepsOf, stepVerbs } from './steps.ts';
 import type { Store, StoredLease, StoredTask } from './store.ts';
 import { leaseVerbs } from './verbs.ts';
 
@@ -21,6 +22,7 @@ const ended = ['done', 'dead', 'cancelled'];
 /** The HTTP routes that the in-memory Tock supports, by method and path. */
 export function createRoutes(store: Store): [route: RegExp, answer: Route][] {
   const verbs = leaseVerbs(store);
+  const steps = stepVerbs(store);
   /** Answers by request id, with the request's parameters. */
   const answers = new Map<string, { parameters: string; answer: unknown }>();
 
@@ -37,7 +39,14 @@ export function createRoutes(store: Store): [route: RegExp, answer: Route][] {
     [...lease.runs.values()].map(({ task, run }) => {
       const { id, max_attempts, priority, tenant, created_at, payload, headers } = task;
       const { attempt } = run;
-      const details = { tenant, created_at, payload, headers, push_url: null };
+      const details = {
+        tenant,
+        created_at,
+        payload,
+        headers,
+        push_url: null,
+        steps: task.steps.size > 0 ? stepsOf(task, store.now()) : null,
+      };
       return { id, run_id: run.id, attempt, max_attempts, priority, ...details };
     });
 
@@ -124,6 +133,7 @@ export function createRoutes(store: Store): [route: RegExp, answer: Route][] {
     headers,
     cancel_requested,
     failed,
+    steps,
     ...task
   }: StoredTask) {
     const options = { ...(unique_key && { unique_key }), ...(headers && { headers }) };
@@ -166,6 +176,26 @@ export function createRoutes(store: Store): [route: RegExp, answer: Route][] {
     [lease('fail'), ([token = ''], body) => verbs.fail(token, body.failures ?? body)],
     [lease('release'), ([token = ''], body) => verbs.release(token, body.ids)],
     [lease('extend'), ([token = ''], b) => verbs.extend(token, b.lease_seconds ?? 60, b.progress)],
+    [
+      /^POST \/v1\/leases\/([^/]+)\/steps$/,
+      ([token = ''], body) => ({ steps: steps.save(token, body.steps) }),
+    ],
+    [
+      /^GET \/v1\/leases\/([^/]+)\/steps\?id=(\d+)$/,
+      ([token = '', id = '']) => ({ steps: steps.leased(token, id) }),
+    ],
+    [
+      /^GET \/v1\/tasks\/(\d+)\/steps$/,
+      ([id = '']) => {
+        const task = store.tasks.get(id);
+        if (!task) throw noTask();
+        return { steps: stepsOf(task, store.now()) };
+      },
+    ],
+    [
+      /^POST \/v1\/events$/,
+      (_, body) => steps.signal(body.event, body.payload ?? null, body.request_id),
+    ],
     [
       /^POST \/v1\/tasks\/cancel$/,
       (_, { ids }) => {

@@ -1,4 +1,4 @@
-import type { ClaimOptions, NewTask, Run, Task } from '../types.ts';
+import type { ClaimOptions, NewTask, Run, SavedStep, Task } from '../types.ts';
 
 export type StoredTask = Omit<Task, 'runs' | 'rerun_of' | 'reruns' | 'options'> & {
   /** Every attempt that started, then the ready run. */
@@ -11,6 +11,7 @@ export type StoredTask = Omit<Task, 'runs' | 'rerun_of' | 'reruns' | 'options'> 
   cancel_requested: boolean;
   /** Number of failed attempts. */
   failed: number;
+  steps: Map<string, SavedStep>;
 };
 
 export type StoredLease = {
@@ -108,6 +109,7 @@ export function createStore(now: () => number) {
       headers: options.headers ?? null,
       cancel_requested: false,
       failed: 0,
+      steps: new Map(),
     };
     const due_ms = options.run_at
       ? Date.parse(options.run_at)

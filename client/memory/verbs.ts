@@ -56,6 +56,7 @@ export function leaseVerbs(store: Store) {
         const { result = null, spawn } = byId.get(held.task.id) ?? {};
         endRun(held, 'done', { result });
         held.task.result = result;
+        held.task.error = null;
         store.end(held.task, 'done');
         for (const task of spawn?.tasks ?? []) store.add(spawn?.queue ?? held.task.queue, task);
       }

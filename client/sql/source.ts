@@ -2,7 +2,7 @@ import { type Claims, claimOnce } from '../claims.ts';
 import { LeaseLost } from '../errors.ts';
 import type { Leases } from '../lease.ts';
 import { pause } from '../pause.ts';
-import type { ClaimAnswer, LeasedTasks } from '../types.ts';
+import type { ClaimAnswer, LeasedTasks, SavedStep, StepOutcome } from '../types.ts';
 import { queryWithRetry, type SqlClient } from './query.ts';
 import * as statements from './statements.ts';
 
@@ -63,5 +63,9 @@ export function sqlSource(client: SqlClient): Claims & Leases {
     release: (lease, ids) => onLease(statements.release, [lease, ids]),
     extend: (lease, seconds, progress, signal) =>
       onLease(statements.extend, [lease, seconds, json(progress)], signal),
+    saveSteps: async (lease, steps) =>
+      (await onLease<{ steps: StepOutcome[] }>(statements.saveSteps, [lease, json(steps)])).steps,
+    steps: async (lease, id) =>
+      (await onLease<{ steps: SavedStep[] }>(statements.leasedSteps, [lease, id])).steps,
   };
 }

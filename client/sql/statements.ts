@@ -15,7 +15,8 @@ const claimSql = (rows: string, queues: string, ended = '') => `with ${
       json_agg(json_build_object('id', c.id::text, 'run_id', c.run_id::text, 'attempt', c.attempt,
         'max_attempts', c.max_attempts, 'priority', c.priority, 'tenant', c.tenant, 'created_at', c.created_at,
         'payload', c.payload, 'headers', h.by_run -> c.run_id::text -> 'headers',
-        'push_url', h.by_run -> c.run_id::text ->> 'push_url') order by c.ordinality) as tasks
+        'push_url', h.by_run -> c.run_id::text ->> 'push_url',
+        'steps', h.by_run -> c.run_id::text -> 'steps') order by c.ordinality) as tasks
     from claimed c join headers h on h.lease = c.lease
     group by c.queue, c.lease
   ), answer as materialized (
@@ -70,3 +71,12 @@ export const release =
 export const extend = `select to_json(leased_until) as leased_until, runs,
     coalesce(cancel, '{}')::text[] as cancel, refused::text[] as refused
   from tock.extend(p_lease => $1, p_seconds => $2, p_progress => $3)`;
+
+export const saveSteps = `select json_agg(json_build_object('id', d.id::text, 'name', d.name, 'state', d.state,
+    'result', d.result, 'error', d.error, 'due_at', d.due_at, 'cancel_requested', d.cancel_requested) order by d.n) as steps
+  from rows from (tock.save_steps(p_lease => $1, p_steps => $2)) with ordinality
+    d (id, name, state, result, error, due_at, cancel_requested, n)
+  having bool_or(d.state <> 'lost')`;
+
+export const leasedSteps =
+  'select s.steps from (select tock.lease_steps(p_lease => $1, p_id => $2) as steps) s where s.steps is not null';

@@ -1,10 +1,11 @@
 import type { AnyQueues, Claimed, Name, Spawn } from '../types.ts';
+import type { Steps } from './steps.ts';
 
 /** W3C Trace Context and Baggage from the task's headers. */
 export type Trace = { traceparent?: string; tracestate?: string; baggage?: string };
 
 /** What a handler receives in addition to its task. */
-export type Context = {
+export type Context = Steps & {
   /** The trace of the caller that enqueued the task. */
   trace: Trace;
   /** Aborts when the lease is lost, cancellation is requested, or the worker stops; the reason tells which. */
@@ -20,9 +21,12 @@ export type Context = {
 /** The return value is the task's result; a thrown error is its failure (see Fatal and RetryIn). */
 export type Handler<P = unknown, C = Context> = (task: Claimed<P>, context: C) => unknown;
 
+/** In a context: resolves when the task sleeps or waits. Its handler then never ends, but its middleware does. */
+export const suspendedOf = Symbol('suspended');
+
 /**
  * Wraps each attempt, for example in a trace span. `run` runs the handler; the return value is the task's result, and a
- * thrown error its failure.
+ * thrown error its failure. If the task sleeps or waits, `run` ends without a result.
  */
 export type Middleware = (task: Claimed, run: () => Promise<unknown>) => unknown;
 
@@ -31,7 +35,13 @@ export function withMiddleware<C>(
   handler: Handler<unknown, C>,
   middleware: Middleware,
 ): Handler<unknown, C> {
-  return (task, context) => middleware(task, async () => handler(task, context));
+  return (task, context) => {
+    const { [suspendedOf]: suspended } = context as { [suspendedOf]?: Promise<unknown> };
+    const run = async () => handler(task, context);
+    return middleware(task, () =>
+      suspended ? Promise.race([run(), suspended.then(() => undefined)]) : run(),
+    );
+  };
 }
 
 /** One handler for each queue. */

@@ -1,6 +1,15 @@
 import { LeaseLost, TaskCancelled } from '../errors.ts';
 import type { Leases } from '../lease.ts';
-import type { Claimed, Ended, LeasedTasks, LeaseEnd, Progress } from '../types.ts';
+import type {
+  Claimed,
+  Ended,
+  LeasedTasks,
+  LeaseEnd,
+  NewStep,
+  Progress,
+  SavedStep,
+  StepOutcome,
+} from '../types.ts';
 import { heartbeat } from './heartbeat.ts';
 import type { TaskOutcome } from './outcome.ts';
 import {
@@ -18,6 +27,9 @@ export type LeasedTask = {
   started: boolean;
   ended: boolean;
   progress(progress: Progress): void;
+  saveSteps(steps: Omit<NewStep, 'id'>[]): Promise<StepOutcome[]>;
+  /** The steps that were saved in earlier runs. */
+  savedSteps(): Promise<SavedStep[]>;
   /** Later outcomes of the same task are dropped. */
   end(outcome: TaskOutcome): void;
 };
@@ -93,6 +105,15 @@ export function leaseBatch(
       started: false,
       ended: false,
       progress: (progress) => heartbeats.progress(task.id, progress),
+      saveSteps: (steps) =>
+        source.saveSteps(
+          leased.lease,
+          steps.map((step) => ({ id: task.id, ...step })),
+        ),
+      async savedSteps() {
+        if (task.steps) return task.steps;
+        return task.run_id === task.id ? [] : source.steps(leased.lease, task.id);
+      },
       end(outcome) {
         recordOutcome(entry, outcome);
         if (unfinished === 0 || outcome.kind === 'reported' || !options.canWait()) void reportAll();

@@ -1,12 +1,12 @@
 import { Fatal, RetryIn, TaskCancelled, WorkerStopped } from '../errors.ts';
 import type { Outcome, Result } from '../types.ts';
 
-/** How a task ended. `reported` means that the handler's transaction has already reported it. */
+/** How a task ended. `reported`: it was reported already, with the handler's transaction or as a step that waits. */
 export type TaskOutcome =
   | { kind: 'done'; report: Omit<Result, 'id'> }
   | { kind: 'failed'; report: Outcome }
   | { kind: 'released' | 'cancelled' }
-  | { kind: 'reported'; as: 'done' | 'lost' };
+  | { kind: 'reported'; as: 'done' | 'lost' | 'released' };
 
 const MAX_MESSAGE = 2_000;
 const MAX_STACK = 8_000;

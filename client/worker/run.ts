@@ -1,7 +1,8 @@
 import type { Progress, Spawn } from '../types.ts';
-import type { Context, Handler, Trace } from './handlers.ts';
+import { type Context, type Handler, suspendedOf, type Trace } from './handlers.ts';
 import type { LeasedTask } from './leased_tasks.ts';
 import { outcomeOfError, outcomeOfResult, type TaskOutcome, truncate } from './outcome.ts';
+import { createSteps, type RunSteps } from './steps.ts';
 
 /** Runs a handler; `error` receives what it throws. */
 export type RunTask = (
@@ -29,12 +30,20 @@ function traceOf({ headers }: LeasedTask['task']): Trace {
   };
 }
 
-/** The context of a task, and the object that collects what its handler adds to the result. */
-export function createContext(
-  leased: LeasedTask,
-): [context: Context, resultOptions: ResultOptions] {
+/** The context of a task, and what it collects. */
+export type ContextOf = {
+  context: Context;
+  /** What the handler adds to the result. */
+  resultOptions: ResultOptions;
+  steps: RunSteps;
+};
+
+export function createContext(leased: LeasedTask): ContextOf {
   const resultOptions: ResultOptions = {};
-  const context: Context = {
+  const steps = createSteps(leased);
+  const context: Context & { [suspendedOf]: Promise<unknown> } = {
+    ...steps.steps,
+    [suspendedOf]: steps.suspended,
     trace: traceOf(leased.task),
     signal: leased.abort.signal,
     progress(progress, note) {
@@ -48,14 +57,31 @@ export function createContext(
       resultOptions.stage = stage;
     },
   };
-  return [context, resultOptions];
+  return { context, resultOptions, steps };
+}
+
+/** The result of a handler, or the outcome of a run that its steps have ended. */
+export async function resultOrSuspended(
+  run: () => unknown,
+  steps: RunSteps,
+): Promise<{ result: unknown } | { outcome: TaskOutcome }> {
+  const ended = async () => {
+    try {
+      return { result: await run() };
+    } finally {
+      await steps.close();
+    }
+  };
+  return Promise.race([ended(), steps.suspended.then((outcome) => ({ outcome }))]);
 }
 
 /** Runs the handler. Its outcome is reported later, so the task may run again if the worker is killed before that. */
 export const runTask: RunTask = async (leased, handler, error) => {
-  const [context, resultOptions] = createContext(leased);
+  const { context, resultOptions, steps } = createContext(leased);
   try {
-    const result = await handler(leased.task, context as never);
+    const end = await resultOrSuspended(() => handler(leased.task, context as never), steps);
+    if ('outcome' in end) return end.outcome;
+    const { result } = end;
     return outcomeOfResult({ ...(result !== undefined && { result }), ...resultOptions });
   } catch (thrown) {
     error(thrown);

@@ -7,7 +7,12 @@ import {
   outcomeOfResult,
   type TaskOutcome,
 } from '../../client/worker/outcome.ts';
-import { createContext, type ResultOptions, type RunTask } from '../../client/worker/run.ts';
+import {
+  createContext,
+  type ResultOptions,
+  type RunTask,
+  resultOrSuspended,
+} from '../../client/worker/run.ts';
 import type { Query } from '../database/types.ts';
 import { type ConsumerContext, plainContext } from './context.ts';
 import { transactionalStatement } from './transactional_statement.ts';
@@ -110,13 +115,15 @@ export function createRunner(
   enough_seconds: number,
 ): RunTask {
   return async (leased, handler, error) => {
-    const [workerContext, resultOptions] = createContext(leased);
+    const { context: workerContext, resultOptions, steps } = createContext(leased);
     const { completeWith, reported, settled } = createCompleter(query, leased, resultOptions);
     const context = { ...workerContext, ...plainContext(leased, env, left), completeWith };
     const timeout = watchTimeout(leased.abort.signal, enough_seconds);
     const runHandler = async () => handler(leased.task, context as never);
     try {
-      const result = await Promise.race([runHandler(), timeout.stopped]);
+      const end = await Promise.race([resultOrSuspended(runHandler, steps), timeout.stopped]);
+      if ('outcome' in end) return end.outcome;
+      const { result } = end;
       await settled();
       return (
         reported() ?? outcomeOfResult({ ...(result !== undefined && { result }), ...resultOptions })

@@ -37,6 +37,7 @@ import { reruns } from '../routes/reruns.ts';
 import { schedules } from '../routes/schedules.ts';
 import { series } from '../routes/series.ts';
 import { stats } from '../routes/stats.ts';
+import { steps } from '../routes/steps.ts';
 import { tasks } from '../routes/tasks.ts';
 import { tick } from '../routes/tick.ts';
 import { whoami } from '../routes/whoami.ts';
@@ -62,6 +63,7 @@ const taskRoutes = [
   explain,
   claim,
   leases,
+  steps,
   pools,
 ];
 const adminRoutes = [

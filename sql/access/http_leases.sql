@@ -19,7 +19,7 @@ begin
   if pg_catalog.cardinality(p_runs) = 1 and v_headers = '{}' then
     v_runs := pg_catalog.format(
       '[{"id":"%s","run_id":"%s","attempt":%s,"max_attempts":%s,"priority":%s,"tenant":%s,'
-      '"created_at":%s,"payload":%s,"headers":null,"push_url":null}]',
+      '"created_at":%s,"payload":%s,"headers":null,"push_url":null,"steps":null}]',
       v_run.id, v_run.run_id, v_run.attempt, v_run.max_attempts, v_run.priority,
       coalesce(pg_catalog.to_json(v_run.tenant), 'null'), pg_catalog.to_json(v_run.created_at),
       coalesce(v_run.payload, 'null'));
@@ -28,7 +28,8 @@ begin
       select pg_catalog.json_agg(r) from (
         select c.id::text as id, c.run_id::text as run_id, c.attempt, c.max_attempts, c.priority, c.tenant,
           c.created_at, c.payload, v_headers -> c.run_id::text -> 'headers' as headers,
-          v_headers -> c.run_id::text ->> 'push_url' as push_url from unnest(p_runs) c) r);
+          v_headers -> c.run_id::text ->> 'push_url' as push_url,
+          v_headers -> c.run_id::text -> 'steps' as steps from unnest(p_runs) c) r);
   end if;
   return pg_catalog.format(
     '{"lease":"%s","leased_until":%s,"tasks":%s,"state":"found","retry_after_seconds":0%s}',
@@ -89,7 +90,8 @@ begin
         pg_catalog.json_agg(pg_catalog.json_build_object('id', r.id::text, 'run_id', r.run_id::text,
           'attempt', r.attempt, 'max_attempts', r.max_attempts, 'priority', r.priority, 'tenant', r.tenant,
           'created_at', r.created_at, 'payload', r.payload, 'headers', t.told -> r.run_id::text -> 'headers',
-          'push_url', t.told -> r.run_id::text ->> 'push_url') order by r.n) as tasks
+          'push_url', t.told -> r.run_id::text ->> 'push_url',
+          'steps', t.told -> r.run_id::text -> 'steps') order by r.n) as tasks
       from unnest(p_runs) with ordinality
         r(queue, lease, leased_until, id, run_id, attempt, max_attempts, priority, tenant,
           created_at, payload, n)

@@ -136,6 +136,7 @@ end $$;
 create or replace function tock.before_promotion(p_sweep boolean)
 returns void language plpgsql volatile as $$
 begin
+  perform tock.wake_more_waiters();
   perform tock.process_rechecks(p_sweep);
   if p_sweep then
     perform tock.schedule_recheck(tock.missed_dependents());
@@ -177,6 +178,14 @@ returns integer language sql volatile as $$ select tock.sweep_wait_lists() $$;
 -- Called when change() has set run_at of waiting or ready tasks.
 create or replace function tock.on_tasks_rescheduled(p_ids bigint[])
 returns void language sql volatile as $$ select tock.release_admissions(p_ids) $$;
+
+-- The saved steps of a claimed run of a task that slept or waited for an event.
+create or replace function tock.steps_of_run(p_task_id bigint, p_options jsonb, p_max_bytes integer)
+returns jsonb language sql volatile as $$ select tock.steps_for_worker(p_task_id, p_options, p_max_bytes) $$;
+
+-- Moves data of tasks that go on out of a segment before its drop; returns 0 when all is moved.
+create or replace function tock.move_out_of_segment(p_segment integer, p_limit integer)
+returns integer language sql volatile as $$ select tock.move_steps(p_segment, p_limit) $$;
 
 -- True if the metrics have counted all runs of a segment; collects them if they have not.
 create or replace function tock.before_segment_drop(p_segment tock.segments)

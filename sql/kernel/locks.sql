@@ -7,14 +7,15 @@ returns integer language sql stable as $$
 $$;
 
 -- The second key of a named lock. p_kind is maintenance_job, queue or concurrency_key (their creation), limit
--- (of a queue), or rate (of an API key). Each kind has its own range, so no queue name blocks a maintenance
--- job.
+-- (of a queue), rate (of an API key) or event. Each kind has its own range, so no queue name blocks a
+-- maintenance job.
 create or replace function tock.named_key(p_kind text, p_name text)
 returns integer language sql immutable as $$
   select 1342177280 + (pg_catalog.hashtext(p_name) & 134217727)
     + case p_kind when 'queue' then 134217728 when 'concurrency_key' then 268435456
       when 'limit' then 402653184
-      when 'rate' then 536870912 else 0 end
+      when 'rate' then 536870912
+      when 'event' then 671088640 else 0 end
 $$;
 
 -- Tries the claim lock of a stream, or its second key where a session outside of any transaction holds the

@@ -170,7 +170,8 @@ begin
   perform tock.prune_worker_leases(least(p_limit, 1000));
   delete from tock.reports r where r.reported_at < pg_catalog.now() - interval '90 days'
     and not r.detail ? 'identity';
-  return v_count + v_details + tock.prune_unique_keys(p_limit) + tock.prune_concurrency_keys(p_limit);
+  return v_count + v_details + tock.prune_unique_keys(p_limit) + tock.prune_concurrency_keys(p_limit)
+    + tock.prune_events(p_limit);
 end $$;
 
 comment on function tock.prune is

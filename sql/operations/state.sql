@@ -55,7 +55,7 @@ set search_path = pg_catalog, pg_temp as $$
     (select sum(pg_catalog.pg_total_relation_size(c.oid))::bigint from pg_catalog.pg_class c
      where c.relnamespace = 'tock'::regnamespace
        and c.relname in ('runs_' || e.number, 'leases_' || e.number, 'results_' || e.number,
-         'run_overrides_' || e.number)),
+         'run_overrides_' || e.number, 'steps_' || e.number)),
     (select greatest(0, c.reltuples)::bigint from pg_catalog.pg_class c
      where c.relnamespace = 'tock'::regnamespace and c.relname = 'runs_' || e.number)
   from tock.segments e cross join tock.positions p

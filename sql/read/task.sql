@@ -17,6 +17,7 @@ declare
   v_next bigint;
   v_waits record;
   v_task_id bigint;
+  v_internal text[] := '{stage,suspended,keeps_key}';
 begin
   if v_first.id is null and pg_catalog.cardinality(p_archived) > 0 then
     v_first := tock.archived_run(p_archived, p_id, p_id);
@@ -53,7 +54,13 @@ begin
       from tock.waiting w where w.position = tock.position_of(v_next) and tock.stream_of(v_next) = 0;
       if not found then
         if p_archived is not null and v_next <> all (p_scanned) then
-          missing := tock.missing_run(v_next, coalesce(id, v_next));
+          -- the archived files that may hold this run, oldest first
+          missing := (
+            select pg_catalog.jsonb_build_object('id', v_next::text, 'task_id', coalesce(id, v_next)::text,
+              'files', pg_catalog.jsonb_agg(
+                pg_catalog.jsonb_build_object('segment', f.segment, 'path', f.path, 'bytes', f.bytes)
+                order by f.segment, f.part))
+            from tock.files_of(v_next, coalesce(id, v_next)) f having count(*) > 0);
           if missing is not null then
             return next;
             return;
@@ -64,7 +71,7 @@ begin
         continue when v_next is not null;
         return;  -- unknown, or continued in a segment that was dropped
       end if;
-      id := v_waits.task_id; queue := v_waits.queue; options := v_waits.options - 'stage';
+      id := v_waits.task_id; queue := v_waits.queue; options := v_waits.options - v_internal;
       priority := v_waits.priority;
       ended_at := (v_waits.options ->> 'expires_at')::timestamptz;
       ended_at := case when ended_at <= pg_catalog.clock_timestamp() then ended_at end;
@@ -80,7 +87,7 @@ begin
     id := v_run.task_id; queue := v_run.queue; priority := v_run.priority; tenant := v_run.tenant;
     attempt := v_run.attempt; lost := v_run.lost + (v_run.state = 'lost')::integer;
     created_at := v_run.created_at; payload := v_run.payload;
-    max_attempts := v_run.max_attempts; result := v_run.result; options := v_run.options - 'stage';
+    max_attempts := v_run.max_attempts; result := v_run.result; options := v_run.options - v_internal;
     error := coalesce(v_run.error, case when v_run.state = 'cancelled'
       then tock.cancelled_for(v_run.options) end);
     ended_at := case when v_run.next_id is null then v_run.ended_at end; run_at := null;

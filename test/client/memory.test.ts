@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { LeaseLost, RetryIn, type Tock } from '../../client/index.ts';
+import { type Handler, LeaseLost, RetryIn, StepFailed, type Tock } from '../../client/index.ts';
 import { createTestTock } from '../../client/testing.ts';
 import { payloadTasks, queue, there, useClientService } from './service.ts';
 import { inDatabase, inMemory, type Subject } from './stores.ts';
@@ -130,6 +130,47 @@ const scenarios: Record<string, Scenario> = {
     await (await tock.claim(q, { limit: 5 }))?.complete();
     const other = await tock.enqueue(q, 3, options);
     return [id === again, id === other, (await tock.claim(q, { limit: 5 }))?.tasks.length];
+  },
+
+  async 'a flow does each step once, over sleeps, waits and failures'({ tock, advance }, q) {
+    const ran: string[] = [];
+    let fails = true;
+    const flow: Handler = async (task, { step, sleep, waitFor }) => {
+      const note = (name: string) => step(name, () => ran.push(name));
+      const first = await note('first');
+      await sleep('nap', { minutes: 1 });
+      const both = await Promise.all([note('both'), note('both')]);
+      if (fails) {
+        fails = false;
+        // Details stand in place of the stack, which differs.
+        throw Object.assign(new RetryIn(0), { details: {} });
+      }
+      const approval = await waitFor('approval', `${q}/approved`);
+      const late = await waitFor('late', `${q}/never`, { timeout_seconds: 60 });
+      const pay = async () => {
+        if (ran.push('pay') % 2 === 1) throw new Error('no');
+        return 'paid';
+      };
+      const paid = await step('pay', pay, { max_attempts: 3, backoff_seconds: 10 });
+      const refused = await step('refused', () => Promise.reject(new Error('never')), {
+        max_attempts: 1,
+      }).catch((error) => [error instanceof StepFailed, error.message]);
+      return { first, both, approval, late, paid, refused, attempt: task.attempt };
+    };
+    const id = await tock.enqueue(q, 1, { max_attempts: 2 });
+    const shownSteps = async () =>
+      (await tock.steps(id))?.map((step) => some(step, 'name kind state result event failures'));
+    const seen: unknown[] = [];
+    for (const pass of ['sleeps', 'waits', 'waits for the second', 'retries', 'ends']) {
+      await tock.work(q, flow, { until: 'empty' });
+      seen.push(pass, [...ran], (await shown(tock, id))?.runs.length, await shownSteps());
+      if (pass === 'waits') {
+        const signals = [await tock.signal(`${q}/approved`, { by: 'ann' })];
+        signals.push(await tock.signal(`${q}/approved`, 'too late'));
+        seen.push(signals);
+      } else await advance(61);
+    }
+    return [seen, await shown(tock, id)];
   },
 
   async 'a worker runs handlers to the end'({ tock, advance }, q) {

@@ -10,6 +10,7 @@ export function inDatabase(there: ClientService): Subject {
     const by = [`${seconds} seconds`];
     const { owner } = there;
     await owner.query('update tock.waiting set due_at = due_at - $1::interval', by);
+    await owner.query('update tock.steps set due_at = due_at - $1::interval', by);
     const open = 'where closed_at is null';
     await owner.query(
       `update tock.leases set leased_until = leased_until - $1::interval ${open}`,

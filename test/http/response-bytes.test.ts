@@ -33,7 +33,7 @@ const before = {
       p_request_id => $6, p_own_transaction => true) as c
       cross join lateral (
         select c.id::text as id, c.run_id::text as run_id, c.attempt, c.max_attempts, c.priority,
-          c.tenant, c.created_at, c.payload, null as headers, null as push_url) as run`,
+          c.tenant, c.created_at, c.payload, null as headers, null as push_url, null as steps) as run`,
   ),
   complete: authorized(
     'claim',

@@ -42,6 +42,7 @@ const byId = (id: string): [route: string, body?: object][] => [
   [`GET /v1/tasks/${id}`],
   [`GET /v1/tasks/${id}/children`],
   [`GET /v1/tasks/${id}/parents`],
+  [`GET /v1/tasks/${id}/steps`],
   [`PATCH /v1/tasks/${id}`, { priority: 1 }],
   [`POST /v1/tasks/${id}/cancel`, {}],
   [`POST /v1/tasks/${id}/rerun`, {}],
@@ -236,6 +237,7 @@ test('a key for some tenants is refused by every route that concerns all tenants
     'GET /v1/tasks/{id}',
     'GET /v1/tasks/{id}/children',
     'GET /v1/tasks/{id}/parents',
+    'GET /v1/tasks/{id}/steps',
     'PATCH /v1/tasks/{id}',
     'POST /v1/tasks/{id}/cancel',
     'POST /v1/tasks/{id}/rerun',
@@ -250,6 +252,8 @@ test('a key for some tenants is refused by every route that concerns all tenants
   const open = ['GET /v1/health', 'GET /openapi.json'];
   const bodies: Record<string, object> = {
     'POST /v1/claim': { queues: ['q'] },
+    'POST /v1/events': { event: 'e' },
+    'POST /v1/leases/{lease}/steps': { steps: [{ id: '1', name: 'a', result: 1 }] },
     'POST /v1/keys': { name: 'k', scopes: ['read'] },
     'PATCH /v1/keys/{prefix}': { name: 'k' },
     'PATCH /v1/queues/{queue}/concurrency-keys/{concurrency_key}': { paused: true },
@@ -262,6 +266,10 @@ test('a key for some tenants is refused by every route that concerns all tenants
     'POST /v1/queues/{queue}/bulk-changes': { change: 'cancel' },
     'PUT /v1/schedules/{schedule}': { queue: 'q', every_seconds: 60 },
   };
+  const queries: Record<string, string> = {
+    'GET /v1/next-fires': '?cron=* * * * *',
+    'GET /v1/leases/{lease}/steps': '?id=1',
+  };
   const values: Record<string, string> = {
     '{id}': '1048577',
     '{lease}': '00000000-0000-4000-8000-000000000000',
@@ -271,7 +279,7 @@ test('a key for some tenants is refused by every route that concerns all tenants
     Object.keys(methods as object).map((method) => `${method.toUpperCase()} ${path}`),
   );
   for (const route of routes.filter((candidate) => ![...own, ...open].includes(candidate))) {
-    const query = route === 'GET /v1/next-fires' ? '?cron=* * * * *' : '';
+    const query = queries[route] ?? '';
     const path = route.replace(/{\w+}/g, (name) => values[name] ?? 'q') + query;
     const defaultBody = route.startsWith('GET') || route.startsWith('DELETE') ? undefined : {};
     const refused = await as(acme, path, bodies[route] ?? defaultBody);

@@ -103,5 +103,6 @@ export const claimToPush = (more: Partial<Claimed> = {}): Claimed => ({
   payload: { a: 1 },
   headers: null,
   push_url: null,
+  steps: null,
   ...more,
 });

@@ -47,6 +47,7 @@ export const validRows: Record<string, object> = {
   archive_objects: { path: 'p', segment: 1, part: 1 },
   dead_task_events: { number: 999, queue: 'a', deaths: 1, ids: [1] },
   dependency_rechecks: { number: 999, child: 1 },
+  steps: { position: 1, task_id: 1, name: 's', kind: 'step', state: 'done' },
 };
 
 /** For each constraint, by table and name, the columns with which a valid row breaks it. */
@@ -114,6 +115,10 @@ export const violations: Record<string, object> = {
   'segments.segments_do_not_overlap': { first_position: 1 },
   'segments.only_what_has_ended_is_closed': { closed_at: at },
   'segments.only_what_is_closed_is_verified': { verified_at: at },
+  'steps.step_is_of_a_kind': { kind: 'other' },
+  'steps.step_state_is_known': { state: 'lost' },
+  'steps.step_that_waits_is_due': { state: 'waiting' },
+  'steps.only_a_wait_has_an_event': { event: 'e' },
   'segment_templates.template_is_of_a_kind': { kind: 'other' },
   'streams.priority_is_0_to_9': { priority: -1 },
   'requests.answer_is_of_ids': {

@@ -136,7 +136,7 @@ test('segments follow each other without a gap, and their tables cover exactly t
   );
   for (const { number, first, end, gap } of segments) {
     expect(gap).toBe('0');
-    const tables = { runs: 0n, results: 0n, run_overrides: 0n, leases: 1n };
+    const tables = { runs: 0n, results: 0n, run_overrides: 0n, steps: 0n, leases: 1n };
     for (const [table, less] of Object.entries(tables)) {
       const [part] = await rows(
         client,

@@ -11,10 +11,10 @@ const names = (text: string) => text.trim().split(/\s+/);
 
 const giving = names(`
   enqueue enqueue_payloads enqueue_task cancel change reprioritize reschedule queue_of_task cancel_where reprioritize_where move rerun redrive
-  start_bulk_change stop_bulk_change bulk_changes tasks dead_groups schedule schedules schedule_history next_fires assign_task assign_tasks add_tasks`);
+  start_bulk_change stop_bulk_change bulk_changes tasks dead_groups schedule schedules schedule_history next_fires assign_task assign_tasks add_tasks signal`);
 const doing = names(`
   claim next claim_any claim_state complete fail release extend queue_of_lease next_wake_at tick_by
-  claim_for_worker join_pool leave_pool take_task lease_headers`);
+  claim_for_worker join_pool leave_pool take_task lease_headers save_steps lease_steps`);
 const governing = names(
   `put_queue queue concurrency_keys put_concurrency_key reset_concurrency_key limits reset_limits queue_stats series overview metrics running workers why maintenance_jobs_list cron_jobs_list segments_list purge_queue drop_queue doctor erase
    create_key keys_list revoke_key rotate_key update_key audit_log tick pools put_schedule pause_schedule resume_schedule drop_schedule run_schedule
@@ -44,6 +44,7 @@ const asking = [
   'parents',
   'parent_counts',
   'children',
+  'task_steps',
   'pool',
   'unassign_task',
   ...ofNoKey,

@@ -26,18 +26,6 @@ returns jsonb language sql immutable as $$
   select p_options - '{unique_key,concurrency_key,names,headers,push_url}'::text[]
 $$;
 
--- The run to read from the archive next, and the archived files that may hold it, oldest first; null if there
--- are none.
-create or replace function tock.missing_run(p_id bigint, p_task_id bigint)
-returns jsonb language sql stable as $$
-  select pg_catalog.jsonb_build_object('id', p_id::text, 'task_id', p_task_id::text,
-    'files', pg_catalog.jsonb_agg(
-    pg_catalog.jsonb_build_object('segment', f.segment, 'path', f.path, 'bytes', f.bytes)
-      order by f.segment, f.part))
-  from tock.files_of(p_id, p_task_id) f
-  having count(*) > 0
-$$;
-
 -- The inverse of micros().
 create or replace function tock.from_micros(p_micros bigint)
 returns timestamptz language sql immutable as $$

@@ -57,10 +57,13 @@ begin
     if v_at.state in ('cancelled', 'expired') then
       continue when tock.will_not_start(v_at.current_id, p_lock);
     elsif v_at.state = 'waiting' then
-      select w.due_at, w.due_after_parents, w.options ? 'resume' and w.attempt = 1 as goes_on into v_waits
+      select w.due_at, w.due_after_parents,
+        -- a task that sleeps says itself whether it keeps its key; one that waited for its children has not
+        -- failed
+        case when w.options ->> 'suspended' = w.position::text then w.options ? 'keeps_key'
+          else p_keep or (w.options ? 'resume' and w.attempt = 1) end as keeps into v_waits
       from tock.waiting w where w.position = tock.position_of(v_at.current_id);
-      -- a task that waited for its children has not failed
-      if not (p_keep or v_waits.goes_on) then
+      if not v_waits.keeps then
         continue;
       elsif v_waits.due_at = 'infinity' and v_waits.due_after_parents is null then
         back := back || tock.position_of(v_at.current_id);

@@ -1,13 +1,11 @@
 -- True if an ended run has spawned exactly these tasks, or none.
 create or replace function tock.was_spawned_before(p_run tock.leased_run, p_spawn jsonb)
 returns boolean language plpgsql stable as $$
-declare
-  v_digest bigint := (
+begin
+  return pg_catalog.hashtextextended(p_spawn::text, 0) is not distinct from (
     select r.digest from tock.requests r
     where r.verb = 'spawn' and r.queue = p_run.queue
       and r.request_id = tock.id_at(p_run.position, p_run.stream)::text);
-begin
-  return v_digest is not distinct from pg_catalog.hashtextextended(p_spawn::text, 0);
 end $$;
 
 -- Makes the next waiting row of a task wait for spawned tasks: its payload is {payload, result} until the

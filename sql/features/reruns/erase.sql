@@ -56,6 +56,8 @@ begin
     end if;
     v_ids := v_ids || array(select distinct o from unnest(v_others) o where o <> all (v_ids));
   end loop;
+  delete from tock.steps s where s.task_id = v_task.task_id;
+  delete from tock.event_waits x where x.task_id = v_task.task_id;
   if exists (
     select from unnest(v_ids) i join tock.archives a on tock.position_of(i) >= a.first_position
       and tock.position_of(i) < a.end_position)

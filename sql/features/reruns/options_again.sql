@@ -4,7 +4,8 @@
 create or replace function tock.options_again(p_options jsonb, p_policy tock.queues, p_now timestamptz)
 returns jsonb language sql stable as $$
   select nullif(pg_catalog.jsonb_strip_nulls((coalesce(p_options, '{}')
-        - '{unique_key,expires_at,depends_on,on_parent_failure,include_results,names,cancelled_for}'::text[])
+        - '{unique_key,expires_at,depends_on,on_parent_failure,include_results,names,cancelled_for}'::text[]
+        - '{suspended,keeps_key}'::text[])
       #- '{stage,after}'
       #- case when (p_options #>> '{stage,expires_at}')::timestamptz <= p_now
         then array['stage', 'expires_at'] else '{}' end

@@ -1,6 +1,7 @@
 -- resolve_tasks() from the view of the queue of a key: a task that has continued in another stage counts as
 -- running, with queue null. A task holds its key through all stages of its pipeline. It counts as started
--- once one of its runs has continued: in another queue than that of its key, or again in that one. A
+-- once one of its runs has continued: in another queue than that of its key, or again in that one; or once it
+-- has slept or waited for an event. A
 -- continued run has another id than its task.
 create or replace function tock.key_holders(p_queue text, p_ids bigint[])
 returns tock.resolved_task[] language plpgsql volatile as $$
@@ -24,7 +25,7 @@ begin
         from unnest(v_retries) i (id))
       select t.id from retries t
       join tock.stored_runs(array(select u.run_id from retries u)) r on r.id = t.run_id
-      where r.options #> '{stage,after}' is not null);
+      where r.options #> '{stage,after}' is not null or r.options ? 'suspended');
   end if;
   foreach v_at in array v_ats loop
     if v_at.queue <> p_queue or v_at.current_id = any (v_continued) then

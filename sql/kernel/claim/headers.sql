@@ -20,5 +20,6 @@ begin
 end $$;
 
 comment on function tock.lease_headers is
-  'The headers and push_url of the runs of a lease, by run_id: {headers, push_url}; runs with neither are '
-  'left out.';
+  'The headers, push_url and steps of the runs of a lease, by run_id; runs with none are left out. '
+  'The steps are those of a task that slept or waited for an event, as task_steps() returns them. They are '
+  'null above 512 KiB, or above the share of the run in 4 MiB.';

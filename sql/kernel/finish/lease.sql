@@ -84,14 +84,14 @@ begin
         '%s[%s] must be an object with these fields and no others: %s', p_field, v_n,
         pg_catalog.array_to_string(p_allowed, ', ')), pg_catalog.format('%s[%s]', p_field, v_n));
     elsif pg_catalog.octet_length((p_rows -> v_n)::text) > 262144 + 64
-      and pg_catalog.octet_length(((p_rows -> v_n) - '{stage,spawn}'::text[])::text) > 262144 + 64
+      and pg_catalog.octet_length(((p_rows -> v_n) - '{stage,spawn,name}'::text[])::text) > 262144 + 64
     then
       v_large := coalesce(v_large, v_n);
     end if;
   end loop;
   if v_large is not null then
     perform tock.refuse(422, 'a result or error may have up to 262,144 bytes of JSON',
-      pg_catalog.format('%s[%s].%s', p_field, v_large, case p_field when 'results' then 'result'
+      pg_catalog.format('%s[%s].%s', p_field, v_large, case when p_rows -> v_large ? 'result' then 'result'
         else 'error' end), 'store large data elsewhere and send its address');
   end if;
 end $$;

@@ -46,7 +46,7 @@ begin
     ), going_on as (
       select e.*,
         case when e.to_queue is null then r.options
-          else tock.options_in(r.options, e.to_queue, e.position) end as options,
+          else tock.options_in(r.options, e.to_queue, e.next_position - 1) end as options,
         case when e.payload_of is not null
           then tock.with_own_payload(r.payload, r.options, tock.changed_payload(e.payload_of))
           when e.new_payload is not null then nullif(e.new_payload, 'null')::text::json

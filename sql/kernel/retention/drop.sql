@@ -6,16 +6,17 @@ declare
   v_name text;
 begin
   execute pg_catalog.format(
-    'lock table tock.runs_%1$s, tock.leases_%1$s, tock.results_%1$s, tock.run_overrides_%1$s '
-    'in access exclusive mode', p_segment);
+    'lock table tock.runs_%1$s, tock.leases_%1$s, tock.results_%1$s, tock.run_overrides_%1$s, '
+    'tock.steps_%1$s in access exclusive mode', p_segment);
   if not tock.may_be_dropped(p_segment) then
     raise lock_not_available using message = 'the archive was turned on while the segment was being dropped';
   end if;
   -- from here on other sessions queue behind this one, so nothing below may wait but these locks
-  lock table only tock.runs, only tock.leases, only tock.results, only tock.run_overrides
-    in access exclusive mode;
+  lock table only tock.runs, only tock.leases, only tock.results, only tock.run_overrides,
+    only tock.steps in access exclusive mode;
   execute pg_catalog.format(
-    'drop table tock.runs_%1$s, tock.leases_%1$s, tock.results_%1$s, tock.run_overrides_%1$s', p_segment);
+    'drop table tock.runs_%1$s, tock.leases_%1$s, tock.results_%1$s, tock.run_overrides_%1$s, '
+    'tock.steps_%1$s', p_segment);
   for v_name in
     select t.name || '_' || p_segment from tock.segment_templates t where t.kind = 'segment' order by 1
   loop

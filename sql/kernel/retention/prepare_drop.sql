@@ -1,14 +1,17 @@
--- Prepares a segment for its drop, about p_limit rows a call; returns 0 when it is ready. Each call does one
--- step: redirect_run_ids() while it has rows, then the promotions to runs of the segment. Such a promotion is
--- redirected to what that run became. It is deleted if the run has no successor, and so are those that lead
--- to it: an earlier run of the task may lead to a waiting task that was promoted only after its own segment
--- had been dropped. A promotion to a task that still waits stays.
+-- Prepares a segment for its drop, about p_limit rows a call; returns 0 when it is ready. Each call does
+-- one step: the data of tasks that go on, redirect_run_ids() while it has rows, then the promotions to runs
+-- of the segment. Such a promotion is redirected to what that run became. It is deleted if the run has no
+-- successor, and so are those that lead to it: an earlier run of the task may lead to a waiting task that
+-- was promoted only after its own segment had been dropped. A promotion to a task that still waits stays.
 create or replace function tock.prepare_segment_drop(p_segment integer, p_limit integer default 100000)
 returns integer language plpgsql volatile as $$
 declare
   v_done integer;
 begin
-  execute pg_catalog.format('select tock.redirect_run_ids_%s($1)', p_segment) into v_done using p_limit;
+  v_done := tock.move_out_of_segment(p_segment, p_limit);
+  if v_done = 0 then
+    execute pg_catalog.format('select tock.redirect_run_ids_%s($1)', p_segment) into v_done using p_limit;
+  end if;
   if v_done > 0 then
     return v_done;
   end if;

@@ -1,4 +1,5 @@
--- Makes the segment after the newest: one partition each of runs, leases, results and run_overrides.
+-- Makes the segment after the newest: one partition each of runs, leases, results, run_overrides and
+-- steps.
 -- Partitions are created as plain tables and then attached: that takes about 1 ms and waits for no reader.
 -- The key of a lease is the position before its first run, and the lease belongs to the segment of that run.
 -- So the partitions of leases start and end one position lower.
@@ -14,8 +15,8 @@ begin
   end if;
   for v_leaf in
     select t.name, p_first - t.less as first, p_end - t.less as last, t.fillfactor
-    from (values ('runs', 0, 100), ('results', 0, 100), ('run_overrides', 0, 100), ('leases', 1, 70)) t (name,
-      less, fillfactor)
+    from (values ('runs', 0, 100), ('results', 0, 100), ('run_overrides', 0, 100), ('steps', 0, 100),
+      ('leases', 1, 70)) t (name, less, fillfactor)
   loop
     execute pg_catalog.format(
       'create table tock.%1$s_%2$s (like tock.%1$s including all) with (fillfactor = %3$s)',

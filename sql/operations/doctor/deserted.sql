@@ -21,13 +21,3 @@ begin
   end loop;
   return false;
 end $$;
-
--- True if a run waited before and has been ready only since p_since. The newest 10,000 promotions are those
--- of the last minutes, so they show whether promotion has just made the run ready.
-create or replace function tock.just_promoted(p_run bigint, p_since timestamptz)
-returns boolean language plpgsql volatile as $$
-begin
-  return exists (
-    select from (select p.run_id, p.promoted_at from tock.promotions p order by p.due_at desc limit 10000) n
-    where n.run_id = p_run and n.promoted_at > p_since);
-end $$;

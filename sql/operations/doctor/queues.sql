@@ -20,7 +20,12 @@ returns table (finding text, severity text, detail text, hint text) language sql
       select * from queues q
       where not q.paused and not q.at_work and q.ready_at < q.since and coalesce(q.active_at < q.since, true)
       order by q.ready_at limit 20) q
-    where not tock.has_open_lease(q.queue) and not tock.just_promoted(q.ready_run, q.since))
+    where not tock.has_open_lease(q.queue)
+      -- the newest 10,000 promotions, of the last minutes, show whether one has just made the run ready
+      and not exists (
+        select from (
+          select p.run_id, p.promoted_at from tock.promotions p order by p.due_at desc limit 10000) n
+        where n.run_id = q.ready_run and n.promoted_at > q.since))
   (select 'no worker claims from a queue', 'warning',
     pg_catalog.format('a task of queue %s has been ready since %s, and none was claimed since %s', d.queue,
       tock.utc(d.ready_at),

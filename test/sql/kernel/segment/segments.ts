@@ -121,11 +121,11 @@ export async function segmentNumbers(client: Client): Promise<number[]> {
   const segments = await rows<{ number: number; leaves: number }>(
     client,
     `select n.number, count(*)::int as leaves from (
-       select substring(c.relname from '^(?:runs|leases|results|run_overrides)_([0-9]+)$')::int as number
+       select substring(c.relname from '^(?:runs|leases|results|run_overrides|steps)_([0-9]+)$')::int as number
        from pg_class c where c.relnamespace = 'tock'::regnamespace and c.relkind = 'r') n
      where n.number is not null group by n.number order by n.number`,
   );
-  const torn = segments.filter((segment) => segment.leaves !== 4);
+  const torn = segments.filter((segment) => segment.leaves !== 5);
   if (torn.length > 0)
     throw new Error(`Segments without all their partitions: ${JSON.stringify(torn)}`);
   const known = 'select array_agg(number order by number) from tock.segments';

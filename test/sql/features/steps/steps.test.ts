@@ -1,0 +1,378 @@
+import { expect, test } from 'vitest';
+import { cancel } from '../../kernel/change/changes.ts';
+import { expectDropped, startNextSegment } from '../../kernel/segment/segments.ts';
+import { begin, blocked, invariantsAfterEach, overlapping } from '../../kernel/sessions.ts';
+import { client, databasePerTest, db } from '../../test_database.ts';
+import {
+  claim,
+  complete,
+  enqueue,
+  expire,
+  expireTask,
+  fail,
+  leaseOf,
+  release,
+  task,
+  value,
+} from '../../verbs.ts';
+import { putQueue } from '../concurrency/concurrency_keys.ts';
+import { begun, claimedSteps, next, save, saveAll, signal, stepsOf, wake } from './steps.ts';
+
+databasePerTest();
+invariantsAfterEach();
+
+test('a saved step keeps its first result, also in the next attempts', async () => {
+  const first = await begun();
+  expect(await save(first, { name: 'a', result: { n: 1 } })).toMatchObject({ state: 'done' });
+  expect(await save(first, { name: 'a', result: { n: 2 } })).toMatchObject({ result: { n: 1 } });
+  await fail(client, first.lease, { retry_in_seconds: 0 });
+  const second = await next();
+  expect(second).toMatchObject({ id: first.id, attempt: 2 });
+  expect(await save(second, { name: 'a', result: { n: 3 } })).toMatchObject({ result: { n: 1 } });
+  expect(await save(second, { name: 'b', result: null })).toMatchObject({
+    state: 'done',
+    result: null,
+  });
+  expect(await stepsOf(first.id)).toEqual({ a: ['done', { n: 1 }], b: ['done', null] });
+});
+
+test('a lease that has ended saves nothing', async () => {
+  const reaped = await begun();
+  await expire(client, reaped.lease);
+  await client.query('select tock.reap()');
+  expect(await save(reaped, { name: 'a', result: 1 })).toMatchObject({ state: 'lost' });
+  const completed = await next();
+  await complete(client, completed.lease);
+  expect(await save(completed, { name: 'a', result: 1 })).toMatchObject({ state: 'lost' });
+  expect(await stepsOf(reaped.id)).toEqual({});
+});
+
+test('a sleep ends the run and counts no attempt; its steps come with the next claim', async () => {
+  const run = await begun({ max_attempts: 1 });
+  await save(run, { name: 'a', result: 'kept' });
+  const asleep = await save(run, { name: 'nap', sleep_seconds: 3600 });
+  expect(asleep.state).toBe('waiting');
+  expect(await save(run, { name: 'nap', sleep_seconds: 3600 })).toMatchObject({
+    state: 'waiting',
+    due_at: asleep.due_at,
+  });
+  expect(await complete(client, run.lease)).toBeUndefined();
+  expect(await task(client, run.id)).toMatchObject({ state: 'waiting', run_at: asleep.due_at });
+  await wake();
+  const awake = await next();
+  expect(awake).toMatchObject({ id: run.id, attempt: 1 });
+  expect(await claimedSteps(awake)).toMatchObject([
+    { name: 'a', state: 'done', result: 'kept' },
+    { name: 'nap', state: 'done' },
+  ]);
+  expect(await save(awake, { name: 'nap', sleep_seconds: 3600 })).toMatchObject({ state: 'done' });
+  expect(await complete(client, awake.lease)).toEqual({ completed: 1, refused: [] });
+});
+
+test('a task that is woken early sleeps on until the time that it had first', async () => {
+  const run = await begun();
+  const { due_at } = await save(run, { name: 'nap', sleep_seconds: 3600 });
+  await client.query('select tock.change($1, $2)', [[run.id], { delay_seconds: 0 }]);
+  expect(await save(await next(), { name: 'nap', sleep_seconds: 7200 })).toMatchObject({
+    state: 'waiting',
+    due_at,
+  });
+});
+
+test('several waits in one call end the run until the first is due', async () => {
+  const run = await begun();
+  const saved = await saveAll(run.lease, [
+    { id: run.id, name: 'work', result: 1 },
+    { id: run.id, name: 'long', sleep_seconds: 7200 },
+    { id: run.id, name: 'short', sleep_seconds: 60 },
+    { id: run.id, name: 'call', event: 'call' },
+  ]);
+  expect(saved.map(({ state }) => state)).toEqual(['done', 'waiting', 'waiting', 'waiting']);
+  expect((await task(client, run.id))?.run_at).toEqual(saved[2]?.due_at);
+  expect(await signal('call', 'hello')).toEqual({ accepted: true, woken: 1 });
+  const awake = await next();
+  expect(await stepsOf(run.id)).toEqual({
+    work: ['done', 1],
+    long: ['waiting', null],
+    short: ['waiting', null],
+    call: ['done', 'hello'],
+  });
+  await release(client, awake.lease);
+});
+
+test('a step with its own retries waits for each, and its last failure is kept', async () => {
+  let run = await begun();
+  for (let failures = 1; failures <= 2; failures++) {
+    const step = { name: 'pay', error: { message: 'no' }, retry_in_seconds: 60 };
+    expect(await save(run, step)).toMatchObject({ state: 'retrying' });
+    await wake();
+    run = await next();
+    expect(run.attempt).toBe(1);
+    expect(await claimedSteps(run)).toMatchObject([{ name: 'pay', state: 'retrying', failures }]);
+  }
+  const failed = { state: 'failed', error: { message: 'never' } };
+  expect(await save(run, { name: 'pay', error: { message: 'never' } })).toMatchObject(failed);
+  expect(await save(run, { name: 'pay', result: 1 })).toMatchObject(failed);
+});
+
+test('the first payload of an event counts for those who wait before and after it', async () => {
+  const before = await begun();
+  expect(await save(before, { name: 'w', event: 'e' })).toMatchObject({ state: 'waiting' });
+  expect(await signal('e', { n: 1 })).toEqual({ accepted: true, woken: 1 });
+  expect(await signal('e', { n: 2 })).toEqual({ accepted: false, woken: 0 });
+  const awake = await next();
+  expect(await claimedSteps(awake)).toMatchObject([{ state: 'done', result: { n: 1 } }]);
+  const after = await begun({}, 'other');
+  expect(await save(after, { name: 'w', event: 'e' })).toMatchObject({
+    state: 'done',
+    result: { n: 1 },
+  });
+  await complete(client, awake.lease);
+  await complete(client, after.lease);
+});
+
+test('a wait that times out stays so, even if the event comes then', async () => {
+  const run = await begun();
+  await save(run, { name: 'w', event: 'e', timeout_seconds: 60 });
+  await wake();
+  const awake = await next();
+  expect(await save(awake, { name: 'w', event: 'e', timeout_seconds: 60 })).toMatchObject({
+    state: 'timed_out',
+    result: null,
+  });
+  expect(await signal('e', 1)).toEqual({ accepted: true, woken: 0 });
+  expect(await save(awake, { name: 'w', event: 'e' })).toMatchObject({ state: 'timed_out' });
+});
+
+test('a wait sees a signal of an open transaction once that has ended', async () => {
+  for (const end of ['commit', 'rollback'] as const) {
+    const run = await begun();
+    const [, saved] = await overlapping(
+      (on) => signal(end, 1, on),
+      (on) => save(run, { name: 'w', event: end }, on),
+      end,
+    );
+    expect(saved.state).toBe(end === 'commit' ? 'done' : 'waiting');
+    if (end === 'commit') {
+      await complete(client, run.lease);
+      continue;
+    }
+    expect(await signal(end, 2)).toEqual({ accepted: true, woken: 1 });
+    expect(await stepsOf(run.id)).toEqual({ w: ['done', 2] });
+  }
+});
+
+test('a signal wakes a task whose wait another transaction is saving', async () => {
+  const run = await begun();
+  const [, signalled] = await overlapping(
+    (on) => save(run, { name: 'w', event: 'e' }, on),
+    (on) => signal('e', 1, on),
+  );
+  expect(signalled).toEqual({ accepted: true, woken: 1 });
+  expect((await next()).id).toBe(run.id);
+});
+
+test('a cancelled task is not woken', async () => {
+  const run = await begun();
+  await save(run, { name: 'w', event: 'e' });
+  await cancel(client, [run.id]);
+  expect(await signal('e', 1)).toEqual({ accepted: true, woken: 0 });
+  expect(await claim(client, 'q')).toEqual([]);
+  expect(await task(client, run.id)).toMatchObject({ state: 'cancelled' });
+});
+
+test('a run hears of its cancel request with its next step', async () => {
+  const run = await begun();
+  await cancel(client, [run.id]);
+  expect(await save(run, { name: 'a', result: 1 })).toMatchObject({ cancel_requested: true });
+  expect(await save(run, { name: 'nap', sleep_seconds: 60 })).toMatchObject({ state: 'waiting' });
+  expect(await task(client, run.id)).toMatchObject({ state: 'cancelled' });
+});
+
+test('an event for which more tasks wait than one call wakes reaches all', async () => {
+  const ids = await enqueue(
+    client,
+    'q',
+    Array.from({ length: 1500 }, () => ({})),
+  );
+  const lease = leaseOf(await claim(client, 'q', { limit: 1500 }));
+  for (const part of [ids.slice(0, 800), ids.slice(800)])
+    await saveAll(
+      lease,
+      part.map((id) => ({ id, name: 'w', event: 'e' })),
+    );
+  expect((await signal('e', 1)).woken).toBe(1000);
+  await client.query('select tock.promote()');
+  expect(await claim(client, 'q', { limit: 2000 })).toHaveLength(1500);
+  await client.query('select tock.promote()');
+  expect(await value(client, 'select count(*)::integer from tock.event_waits')).toBe(0);
+});
+
+test('a sleep keeps the concurrency key if it says so', async () => {
+  await putQueue(client, 'q', { concurrency_limit: 1 });
+  for (const keep of [true, false]) {
+    const key = { concurrency_key: `k${keep}` };
+    await enqueue(client, 'q', [key, key]);
+    await client.query('select tock.promote()');
+    const run = await next();
+    await save(run, { name: 'nap', sleep_seconds: 60, keep_concurrency_key: keep });
+    const others = await claim(client, 'q');
+    expect(others).toHaveLength(keep ? 0 : 1);
+    for (const other of others) await complete(client, other.lease);
+    await wake();
+    const awake = await next();
+    expect(awake.id).toBe(run.id);
+    await complete(client, awake.lease);
+    for (const other of await claim(client, 'q')) await complete(client, other.lease);
+  }
+});
+
+test('a unique key stays with a task that sleeps', async () => {
+  const unique = { unique_key: 'u', on_conflict: 'replace', unique_policy: 'unfinished' };
+  const run = await begun(unique);
+  await save(run, { name: 'nap', sleep_seconds: 60 });
+  expect(await enqueue(client, 'q', [{ ...unique, payload: 2 }])).toEqual([run.id]);
+  expect(await task(client, run.id)).toMatchObject({ state: 'waiting', payload: null });
+});
+
+test('the steps of a stage of a pipeline do not count in the next', async () => {
+  const run = await begun({ pipeline: ['q', 'then'] });
+  await save(run, { name: 'a', result: 1 });
+  await save(run, { name: 'nap', sleep_seconds: 60 });
+  await wake();
+  const awake = await next();
+  await complete(client, awake.lease, [{ id: run.id, result: 'out' }]);
+  const then = await next('then');
+  expect(await claimedSteps(then)).toEqual([]);
+  expect(await save(then, { name: 'a', result: 2 })).toMatchObject({ result: 2 });
+  expect(await stepsOf(run.id)).toEqual({ a: ['done', 2] });
+});
+
+test('steps of a task that goes on outlive the segment in which they were saved', async () => {
+  const run = await begun();
+  await save(run, { name: 'a', result: 1 });
+  await save(run, { name: 'w', event: 'e' });
+  await startNextSegment(client);
+  await expectDropped(client, 1);
+  expect(await stepsOf(run.id)).toEqual({ a: ['done', 1], w: ['waiting', null] });
+  expect(await signal('e', 2)).toEqual({ accepted: true, woken: 1 });
+  const awake = await next();
+  expect(await claimedSteps(awake)).toMatchObject([{ result: 1 }, { result: 2 }]);
+  await complete(client, awake.lease);
+  await startNextSegment(client);
+  await expectDropped(client, 2);
+  expect(await value(client, 'select count(*)::integer from tock.steps')).toBe(0);
+});
+
+test('tasks of one lease save steps at once, and each ends by itself', async () => {
+  const ids = await enqueue(client, 'q', [{}, {}]);
+  const [one, two] = await claim(client, 'q', { limit: 2 });
+  if (!one || !two) throw new Error('two tasks');
+  const holder = await begin();
+  await save(one, { name: 'nap', sleep_seconds: 60 }, holder);
+  const late = await blocked(await db.connect(), (on) => save(two, { name: 'a', result: 1 }, on));
+  await holder.query('commit');
+  expect((await late()).state).toBe('done');
+  expect(await complete(client, two.lease)).toEqual({ completed: 1, refused: [] });
+  expect(await task(client, ids[1] as string)).toMatchObject({ state: 'done' });
+});
+
+test('a task that sleeps no longer expires', async () => {
+  await putQueue(client, 'q', { max_wait_seconds: 60 });
+  const run = await begun();
+  await save(run, { name: 'nap', sleep_seconds: 3600 });
+  await client.query("update tock.waiting set created_at = created_at - interval '2 minutes'");
+  await expireTask(client, run.id);
+  await wake();
+  expect((await next()).id).toBe(run.id);
+});
+
+test('a wake-up moves no other task behind', async () => {
+  await save(await begun(), { name: 'w', event: 'e' });
+  await enqueue(client, 'late', [{ delay_seconds: 3600 }]);
+  await client.query("update tock.waiting set due_at = clock_timestamp() where queue = 'late'");
+  await signal('e');
+  await client.query('select tock.promote()');
+  expect(await claim(client, 'late')).toHaveLength(1);
+});
+
+test('promotion does not wait for a waiter that another transaction has locked', async () => {
+  const run = await begun();
+  await save(run, { name: 'w', event: 'e' });
+  await signal('other');
+  await client.query("insert into tock.events (event, more_waiters) values ('e', true)");
+  const holder = await begin();
+  await holder.query('select from tock.waiting for update');
+  await client.query('select tock.promote()');
+  await holder.query('commit');
+  await client.query('select tock.promote()');
+  expect((await next()).id).toBe(run.id);
+});
+
+test('a wait that is older than a day and begins again is not deleted', async () => {
+  const run = await begun();
+  await save(run, { name: 'w', event: 'e' });
+  await client.query("update tock.event_waits set waiting_since = now() - interval '2 days'");
+  await client.query('select tock.change($1, $2)', [[run.id], { delay_seconds: 0 }]);
+  const awake = await next();
+  await overlapping(
+    (on) => save(awake, { name: 'w', event: 'e' }, on),
+    (on) => value(on, 'select tock.prune_events(100)'),
+  );
+  expect(await signal('e')).toEqual({ accepted: true, woken: 1 });
+});
+
+test('a leftover wait of one stage is no answer in the next', async () => {
+  const run = await begun({ pipeline: ['q', 'then'] });
+  await saveAll(run.lease, [
+    { id: run.id, name: 'approval', event: 'one' },
+    { id: run.id, name: 'nap', sleep_seconds: 60 },
+  ]);
+  await client.query('select tock.change($1, $2)', [[run.id], { delay_seconds: 0 }]);
+  const awake = await next();
+  await complete(client, awake.lease, [{ id: run.id, result: 1 }]);
+  const then = await next('then');
+  await save(then, { name: 'nap', sleep_seconds: 60 });
+  await signal('one', 'foreign');
+  expect(await stepsOf(run.id)).toEqual({ nap: ['waiting', null] });
+});
+
+test('a step that is tried again keeps the concurrency key as its queue says', async () => {
+  for (const concurrency_retry of ['keep', 'yield']) {
+    const queue = `retry-${concurrency_retry}`;
+    await putQueue(client, queue, { concurrency_limit: 1, concurrency_retry });
+    await enqueue(client, queue, [{ concurrency_key: 'k' }, { concurrency_key: 'k' }]);
+    await client.query('select tock.promote()');
+    await save(await next(queue), { name: 'a', error: 'no', retry_in_seconds: 60 });
+    expect(await claim(client, queue)).toHaveLength(concurrency_retry === 'keep' ? 0 : 1);
+  }
+});
+
+test('two items of one name in one call have one outcome', async () => {
+  const run = await begun();
+  const saved = await saveAll(run.lease, [
+    { id: run.id, name: 'a', error: 'no', retry_in_seconds: 60 },
+    { id: run.id, name: 'a', result: 1 },
+  ]);
+  expect(saved.map(({ state }) => state)).toEqual(['retrying', 'retrying']);
+});
+
+test.each([
+  [{ name: 'a' }, 'steps[0]'],
+  [{ name: '', result: 1 }, 'steps[0].name'],
+  [{ result: 1 }, 'steps[0].name'],
+  [{ name: 'a', result: 1, error: 1 }, 'steps[0]'],
+  [{ name: 'a', sleep_seconds: -1 }, 'steps[0].sleep_seconds'],
+  [{ name: 'a', sleep_until: 'tomorrow' }, 'steps[0].sleep_until'],
+  [{ name: 'a', event: 5 }, 'steps[0].event'],
+  [{ name: 'a', event: 'e', timeout_seconds: 'soon' }, 'steps[0].timeout_seconds'],
+  [{ name: 'a', result: 1, retry_in_seconds: 1 }, 'steps[0].retry_in_seconds'],
+  [{ name: 'a', sleep_seconds: 1, keep_concurrency_key: 1 }, 'steps[0].keep_concurrency_key'],
+  [{ name: 'a', result: 1, more: 1 }, 'steps[0]'],
+  [{ name: 'a', result: 'x'.repeat(262_144 + 64) }, 'steps[0].result'],
+  [{ id: 'x', name: 'a', result: 1 }, 'steps[0].id'],
+])('%.60j is refused', async (step, detail) => {
+  const run = await begun();
+  await expect(save(run, step)).rejects.toMatchObject({ code: 'TK422', detail });
+  await complete(client, run.lease);
+});
