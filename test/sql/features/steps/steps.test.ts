@@ -348,6 +348,34 @@ test('a step that is tried again keeps the concurrency key as its queue says', a
   }
 });
 
+test('an event is kept for 30 days', async () => {
+  await signal('old', 1);
+  await signal('young', 2);
+  await client.query(
+    "update tock.events set signalled_at = now() - interval '31 days' where event = 'old'",
+  );
+  await client.query('select tock.prune()');
+  const run = await begun();
+  const saved = await saveAll(run.lease, [
+    { id: run.id, name: 'a', event: 'young' },
+    { id: run.id, name: 'b', event: 'old' },
+  ]);
+  expect(saved.map(({ state }) => state)).toEqual(['done', 'waiting']);
+});
+
+test('an erasure removes the steps of a task, and its rerun begins without any', async () => {
+  const run = await begun();
+  await save(run, { name: 'a', result: 'secret' });
+  await complete(client, run.lease);
+  await client.query('select tock.rerun($1)', [[run.id]]);
+  const again = await next();
+  expect(await claimedSteps(again)).toEqual([]);
+  expect(await save(again, { name: 'a', result: 'new' })).toMatchObject({ result: 'new' });
+  await client.query('select tock.erase($1)', [run.id]);
+  expect(await stepsOf(run.id)).toEqual({});
+  expect(await stepsOf(again.id)).toEqual({ a: ['done', 'new'] });
+});
+
 test('two items of one name in one call have one outcome', async () => {
   const run = await begun();
   const saved = await saveAll(run.lease, [
