@@ -52,7 +52,7 @@ async function signal(event: string, payload: string, options: Options<{ request
   const answer = await withApi(options, (api) => api.call('POST /v1/events', { body }));
   print(options, answer, () =>
     answer.accepted
-      ? `${answer.woken} tasks continue\n`
+      ? `${answer.woken} ${answer.woken === 1 ? 'task continues' : 'tasks continue'}\n`
       : 'The event had a payload before, which stays.\n',
   );
 }

@@ -112,6 +112,7 @@ export function createSteps(leased: LeasedTask): RunSteps {
       }
       for (const [n, { resume }] of all.entries()) resume(outcomes[n] as StepOutcome);
     } catch (error) {
+      isOver = true;
       reject(error);
     }
   }

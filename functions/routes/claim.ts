@@ -8,7 +8,7 @@ import * as s from '../http/schemas.ts';
 import { checkTargets } from '../push/guard.ts';
 import { queueChange } from '../waiting/hub.ts';
 import { failure, result } from './outcome_schemas.ts';
-import { savedStep } from './steps.ts';
+import { claimedSteps } from './steps.ts';
 
 const claimOptions = {
   worker: s.text(200).nullish().describe('The name of the worker, for lists and history.'),
@@ -65,12 +65,7 @@ const run = z.strictObject({
   payload: s.anything,
   headers: s.keptHeaders.nullable().describe('The headers of the task, such as traceparent.'),
   push_url: z.string().nullable().describe('The endpoint of the task, in a queue with push.'),
-  steps: z
-    .array(savedStep)
-    .nullable()
-    .describe(
-      'The saved steps of a task that slept or waited for an event. Null for other tasks, and above 512 KiB.',
-    ),
+  steps: claimedSteps,
 });
 
 const states = z.enum(['found', 'empty', 'paused', 'limited', 'busy', 'passing']);

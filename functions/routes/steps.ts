@@ -44,7 +44,7 @@ const outcome = {
   due_at: s.moment.nullable().describe('When the task continues.'),
 };
 
-export const savedStep = z
+const savedStep = z
   .strictObject({
     name: z.string(),
     kind: z.enum(['step', 'sleep', 'event']),
@@ -54,6 +54,13 @@ export const savedStep = z
     failures: s.count.describe('The number of failed attempts of a step with its own retries.'),
   })
   .openapi('Step');
+
+export const claimedSteps = z
+  .array(savedStep)
+  .nullable()
+  .describe(
+    'The saved steps of a task that slept or waited for an event. Null for other tasks, and above 512 KiB.',
+  );
 
 const upTo1000 = 'a list of 1 to 1000 items';
 const params = z.strictObject({

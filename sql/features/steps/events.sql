@@ -109,7 +109,7 @@ begin
     perform tock.make_ready(v_ready);
   end if;
   perform tock.join_wait_lists(coalesce(v_keyed, '{}'));
-  return pg_catalog.cardinality(v_positions);
+  return pg_catalog.cardinality(v_positions) - pg_catalog.cardinality(v_off);
 end $$;
 
 -- Wakes up to 10,000 more tasks of events for which more waited than a signal wakes. An event whose tasks

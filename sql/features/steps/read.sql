@@ -86,10 +86,8 @@ begin
     return null;
   end if;
   v_task_id := tock.first_id(tock.id_at(v_run.position, v_run.stream));
-  return (
-    select coalesce(pg_catalog.jsonb_agg(pg_catalog.to_jsonb(s) - 'saved_at'), '[]')
-    from tock.steps_of(v_task_id, tock.steps_from(v_task_id, (
-      select r.options from tock.stored_runs(array[tock.id_at(v_run.position, v_run.stream)]) r))) s);
+  return tock.steps_for_worker(v_task_id, (
+    select r.options from tock.stored_runs(array[tock.id_at(v_run.position, v_run.stream)]) r), 2147483647);
 end $$;
 
 comment on function tock.lease_steps is
