@@ -48,6 +48,38 @@ test('middleware runs inside the transaction', async () => {
   expect((await task(ids[1])).runs[0].error).toMatchObject({ name: 'RetryIn', message: 'not yet' });
 });
 
+test('what a handler writes before it sleeps is written once, and its step is done once', async () => {
+  const n = fresh();
+  const [queue, ids] = await enqueue(n);
+  let charges = 0;
+  let middlewareEnds = 0;
+  const flow = () =>
+    worked(
+      queue,
+      async (number, context) => {
+        await context.step('charge', () => ++charges);
+        await add(number, context);
+        await context.sleep('nap', { hours: 1 });
+      },
+      {
+        async middleware(_task, run) {
+          await run();
+          middlewareEnds++;
+        },
+      },
+    );
+  expect((await flow()).counts).toEqual({ ...noTasksDone, released: 1 });
+  expect(await effects(n)).toEqual([]);
+  for (const table of ['waiting', 'steps'])
+    await owner.query(
+      `update tock.${table} set due_at = now() where due_at < now() + interval '2 hours'`,
+    );
+  await owner.query('select tock.promote(p_sweep => true)');
+  expect((await flow()).counts).toEqual({ ...noTasksDone, done: 1 });
+  expect([await effects(n), charges, middlewareEnds]).toEqual([[n], 1, 2]);
+  expect(await task(ids[0])).toMatchObject({ state: 'done', attempt: 1 });
+});
+
 test("a lost lease rolls back the handler's changes", async () => {
   const [queue, ids] = await enqueue(21);
   const stop = new AbortController();
