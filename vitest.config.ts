@@ -13,7 +13,7 @@ const copied = ['client', 'functions'].flatMap((part) => {
 
 // A process does many of these files, which halves what they cost. One that mocks or sets something has a process of its own.
 const shared = globSync(
-  'test/{archive,cli,client,consumers,docs,http,model,push,sql,upgrade}/**/*.test.ts',
+  'test/{archive,cli,client,consumers,docs,http,model,push,scenarios,sql,upgrade}/**/*.test.ts',
 );
 const sets =
   /\bvi\.(mock|unmock|hoisted|spyOn|stub|useFake)|process\.(on|chdir)\(|process\.env\.\w+ = /;

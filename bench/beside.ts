@@ -5,12 +5,13 @@ import { migrate } from '../migrate/migrate.ts';
 import { makeDatabase } from '../scripts/stack/roles.ts';
 import { softly } from '../scripts/stack/step_reporter.ts';
 import { testCluster } from '../scripts/stack/test_cluster.ts';
+import { cpuSeconds } from './cluster.ts';
 import { listed } from './payload.ts';
 
 /**
  * Compares plain tasks with this checkout's sql/ and with another one, for example of an earlier commit. pgbench counts
- * tasks per second over eight connections; the windows of both alternate on one cluster. The output has the medians of
- * the windows, and of the ratios of each round.
+ * tasks per second over eight connections, and the CPU time of PostgreSQL for a task is read from /proc; the windows of
+ * both alternate on one cluster. The output has the medians of the windows, and of the ratios of each round.
  */
 const [otherSql = '', secondsGiven = '2', roundsGiven = '5'] = process.argv.slice(2);
 if (!existsSync(join(otherSql, 'migrations'))) {
@@ -93,35 +94,46 @@ async function fill({ client }: Side, ready: number): Promise<void> {
   await client.query('vacuum analyze');
 }
 
-async function rate({ url, client }: Side, { script, needs, or = script }: Case) {
+/** Tasks per second, and microseconds of PostgreSQL's CPU for a task. */
+async function figuresOf({ url, client }: Side, { batch, script, needs, or = script }: Case) {
   const has = 'select exists (select from pg_proc where proname = $1)';
   const isThere = !needs || (await client.query(has, [needs])).rows[0].exists;
   const file = `${host.folder}/beside.sql`;
   await host.write(file, isThere ? script : or);
   const options = ['-n', '-M', 'prepared', '-c', '8', '-j', '2', '-T', String(seconds), '-f', file];
+  const before = await cpuSeconds(testbed);
   const output = await host.run([`${host.bin}/pgbench`, ...options, url]);
-  return Number(/tps = ([\d.]+)/.exec(output)?.[1]);
+  const cpu = (await cpuSeconds(testbed)) - before;
+  const calls = Number(/transactions actually processed: (\d+)/.exec(output)?.[1]);
+  const rate = Number(/tps = ([\d.]+)/.exec(output)?.[1]) * batch;
+  return { rate, cpu: (cpu * 1e6) / (calls * batch) };
 }
+
+const columns = [
+  ['rate', 'tasks/s', 0],
+  ['cpu', 'µs CPU', 2],
+] as const;
 
 try {
   const sides = [await open('before', otherSql), await open('now')] as const;
   for (const one of cases) {
-    const { name, batch, ready } = one;
-    const rates: number[][] = [[], []];
+    const { name, ready } = one;
+    const sets: Awaited<ReturnType<typeof figuresOf>>[][] = [[], []];
     for (let round = -1; round < rounds; round++) {
       for (const n of round % 2 === 0 ? [0, 1] : [1, 0]) {
         const side = sides[n] as Side;
         if (ready) await fill(side, ready * seconds);
-        const tasksPerSecond = await rate(side, one);
-        if (round >= 0) rates[n]?.push(tasksPerSecond * batch);
+        const figures = await figuresOf(side, one);
+        if (round >= 0) sets[n]?.push(figures);
       }
     }
-    const [before = [], now = []] = rates;
-    const ratio = median(now.map((value, round) => value / (before[round] as number)));
-    const figures = [median(before), median(now)].map((value) => value.toFixed(0).padStart(9));
-    console.log(
-      `${name.padEnd(22)} before ${figures[0]}  now ${figures[1]}  ratio ${ratio.toFixed(3)}`,
-    );
+    for (const [key, unit, digits] of columns) {
+      const [before = [], now = []] = sets.map((set) => set.map((figures) => figures[key]));
+      const ratio = median(now.map((value, round) => value / (before[round] as number)));
+      const [old, current] = [before, now].map((all) => median(all).toFixed(digits).padStart(9));
+      const medians = `before ${old}  now ${current}  ratio ${ratio.toFixed(3)}`;
+      console.log(`${name.padEnd(22)} ${unit.padEnd(8)} ${medians}`);
+    }
   }
   for (const { client } of sides) await client.end();
 } finally {

@@ -47,6 +47,8 @@ export type Side = {
   works: { work: Work; clients: number }[];
 };
 
+export type FlowBy = 'sql' | 'client';
+
 /** The number of tasks in a database at one moment. */
 export type Counts = { enqueued: number; finished: number };
 
@@ -65,6 +67,11 @@ export type System = {
   /** Claims tasks, so that the client receives every payload, and completes them. Null if there is no such call. */
   cycle(shape: Shape): Work | null;
   counts(database: TestDatabase): Promise<Counts>;
+  /**
+   * Claims a task, saves so many steps of it one by one, and completes it: in SQL alone, or as the system's own client
+   * does. Null if there is no such call, absent if the system has no steps.
+   */
+  flow?(steps: number, by: FlowBy): Work | null;
   /** The statement that settle() runs in the system's database. Default: `vacuum analyze`. */
   upkeep?: string;
   /** A statement that the system needs every `every` seconds. It runs during windows too. */

@@ -33,7 +33,7 @@ import { addRerun } from './commands/rerun.ts';
 import { addSchedule } from './commands/schedule.ts';
 import { addSeries } from './commands/series.ts';
 import { addStatus } from './commands/status.ts';
-import { addSignal, addSteps } from './commands/steps.ts';
+import { addEventLink, addSignal, addSteps } from './commands/steps.ts';
 import { addTail } from './commands/tail.ts';
 import { addTask } from './commands/task.ts';
 import { addTasks } from './commands/tasks.ts';
@@ -85,6 +85,7 @@ export function program(): Command {
     addChildren,
     addSteps,
     addSignal,
+    addEventLink,
     addCancel,
     addChange,
     addMove,

@@ -59,6 +59,17 @@ export class StepFailed extends Error {
   }
 }
 
+/** The time of a wait for an event is over: see `on_timeout` of waitFor. */
+export class WaitTimedOut extends Error {
+  override name = 'WaitTimedOut';
+  readonly event: string;
+
+  constructor(step: string, event: string) {
+    super(`the event ${event} did not come in time for the step ${step}`);
+    this.event = event;
+  }
+}
+
 /** A handler throws it to make the task dead, because a retry would fail too. */
 export class Fatal extends Error {
   override name = 'Fatal';

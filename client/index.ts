@@ -7,6 +7,7 @@ export {
   StepFailed,
   TaskCancelled,
   TockError,
+  WaitTimedOut,
   WorkerStopped,
 } from './errors.ts';
 export type { Lease, Leases } from './lease.ts';
@@ -21,9 +22,10 @@ export type * from './types.ts';
 export type { Context, Handler, Handlers, Middleware, Trace } from './worker/handlers.ts';
 export type {
   Duration,
+  InvokeOptions,
   StepOptions,
   Steps,
   SuspendOptions,
   WaitForOptions,
-} from './worker/steps.ts';
+} from './worker/step_types.ts';
 export type { WorkCounts, WorkOptions } from './worker/work.ts';

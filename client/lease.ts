@@ -38,9 +38,15 @@ export type Leases = {
   saveSteps(lease: string, steps: NewStep[]): Promise<StepOutcome[]>;
   /** The saved steps of a task of the lease. */
   steps(lease: string, id: string): Promise<SavedStep[]>;
+  /** The URL of a new link: a POST to it signals the event, without a key and once. */
+  eventUrl(event: string, valid_seconds?: number): Promise<string>;
 };
 
-export function httpLeases(call: Call): Leases {
+/** The URL of a link by its token; `url` is the address of the HTTP API. */
+export const linkUrl = (url: string, token: string) =>
+  `${url.replace(/\/+$/, '')}/v1/events/${token}`;
+
+export function httpLeases(call: Call, url: string): Leases {
   const post = <T>(lease: string, verb: string, body: object, signal?: AbortSignal) =>
     call<T>('POST', `/v1/leases/${encodeURIComponent(lease)}/${verb}`, body, { signal });
   return {
@@ -55,6 +61,10 @@ export function httpLeases(call: Call): Leases {
     async steps(lease, id) {
       const path = `/v1/leases/${encodeURIComponent(lease)}/steps${queryString({ id })}`;
       return (await call<{ steps: SavedStep[] }>('GET', path)).steps;
+    },
+    async eventUrl(event, valid_seconds) {
+      const body = { event, valid_seconds };
+      return linkUrl(url, (await call<{ token: string }>('POST', '/v1/event-links', body)).token);
     },
   };
 }

@@ -1,6 +1,7 @@
 import { pause } from './pause.ts';
 import {
   asRefusal,
+  commit,
   isRefusedCommit,
   type Pooled,
   type SqlClient,
@@ -8,21 +9,49 @@ import {
 } from './sql/query.ts';
 import { sqlSource } from './sql/source.ts';
 import * as statements from './sql/statements.ts';
+import { createSqlStep } from './sql/step.ts';
 import type { AnyQueues, Name } from './types.ts';
 import type { Context, Handler, Handlers } from './worker/handlers.ts';
 import { normalizeHandlers } from './worker/handlers.ts';
 import type { LeasedTask } from './worker/leased_tasks.ts';
 import { outcomeOfError, outcomeOfResult, type TaskOutcome } from './worker/outcome.ts';
 import { createContext, type RunTask, resultOrSuspended } from './worker/run.ts';
+import type { EffectOptions, Step } from './worker/step_types.ts';
 import { type WorkCounts, type WorkOptions, work } from './worker/work.ts';
 
-export { Fatal, LeaseLost, RetryIn, StepFailed, TaskCancelled, WorkerStopped } from './errors.ts';
+export {
+  Fatal,
+  LeaseLost,
+  RetryIn,
+  StepFailed,
+  TaskCancelled,
+  WaitTimedOut,
+  WorkerStopped,
+} from './errors.ts';
 export { enqueueSql, type SqlQuery, type SqlTag } from './sql/enqueue.ts';
 export type { WorkCounts, WorkOptions } from './worker/work.ts';
 export type { SqlClient, SqlPool };
 
 /** Changes made with `client` commit together with the task's completion, or not at all. A handler must not commit. */
-export type SqlContext = Context & { client: SqlClient };
+export type SqlContext = Omit<Context, 'step'> & {
+  client: SqlClient;
+  step: Step & {
+    /**
+     * A step whose statements commit together with its result, at once. The handler must not have written with
+     * `client` outside of such steps before, nor write meanwhile.
+     */
+    sql<T>(
+      name: string,
+      run: (client: SqlClient) => T | Promise<T>,
+      options?: EffectOptions,
+    ): Promise<T>;
+  };
+};
+
+export type WorkSqlOptions = WorkOptions & {
+  /** The address of the HTTP API, for the links of waitFor.url. */
+  api_url?: string;
+};
 
 type Row = { within: boolean; completed: number | null; refused: string[] };
 
@@ -47,14 +76,6 @@ const ignore = () => {};
 /** If no transaction can begin, the worker releases the task after this time, so that another worker can claim it. */
 const NO_TRANSACTION_PAUSE_MS = 1000;
 
-/** Commits. PostgreSQL answers ROLLBACK if a query has failed that the handler did not await. */
-async function commit(client: SqlClient): Promise<void> {
-  const { command } = await client.query('commit');
-  if (command !== 'ROLLBACK') return;
-  const message = 'Nothing was committed: a query that the handler did not await has failed.';
-  throw Object.assign(new Error(message), { code: '25P02' });
-}
-
 /** Releases a connection. If the handler has released it, this throws, which must not fail the committed task. */
 function releaseConnection(client: Pooled, broken: boolean, error: (error: unknown) => void): void {
   try {
@@ -71,7 +92,9 @@ function inTransactions(pool: SqlPool): RunTask {
     const { context, resultOptions, steps } = createContext(leased);
     try {
       leased.abort.signal.throwIfAborted();
-      const run = () => handler(leased.task, { ...context, client } as never);
+      const sql = createSqlStep(client, leased, steps);
+      const step = Object.assign(context.step.bind(null), context.step, { sql });
+      const run = () => handler(leased.task, { ...context, step, client } as never);
       const ended = await resultOrSuspended(run, steps);
       if ('outcome' in ended) return ended.outcome;
       const { result } = ended;
@@ -157,24 +180,24 @@ export function workSql<Q = AnyQueues, N extends Name<Q> = Name<Q>>(
   pool: SqlPool,
   queue: N,
   handler: Handler<Q[N], SqlContext>,
-  options?: WorkOptions,
+  options?: WorkSqlOptions,
 ): Promise<WorkCounts>;
 export function workSql<Q = AnyQueues>(
   pool: SqlPool,
   handlers: Handlers<Q, SqlContext>,
-  options?: WorkOptions,
+  options?: WorkSqlOptions,
 ): Promise<WorkCounts>;
 export function workSql(
   pool: SqlPool,
   first: string | Handlers<AnyQueues, SqlContext>,
-  second?: Handler<never, SqlContext> | WorkOptions,
-  third?: WorkOptions,
+  second?: Handler<never, SqlContext> | WorkSqlOptions,
+  third?: WorkSqlOptions,
 ): Promise<WorkCounts> {
-  const [handlers, options] = normalizeHandlers<WorkOptions>(
+  const [handlers, options] = normalizeHandlers<WorkSqlOptions>(
     first as never,
     second as never,
     third,
   );
-  const source = { ...sqlSource(pool), run: inTransactions(pool) };
+  const source = { ...sqlSource(pool, options?.api_url), run: inTransactions(pool) };
   return withPool(pool, () => work(source, handlers, options), options?.concurrency);
 }

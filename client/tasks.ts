@@ -57,10 +57,13 @@ export type Tasks<Q = AnyQueues> = {
   /** Returns null if there is no such task. Throws a TockError with status 409 if it has ended. */
   change(id: string, changes: Changes): Promise<ChangedTask | null>;
   move(ids: string[], queue: Name<Q>): Promise<ChangedTask[]>;
-  /** With `again: false` it leaves out tasks that have a rerun already. */
+  /**
+   * With `again: false` it leaves out tasks that have a rerun already. With `from_step` the new task of one id has the
+   * steps that were saved before that step.
+   */
   rerun(
     ids: string[],
-    options?: IdempotencyOptions & { reason?: string; again?: boolean },
+    options?: IdempotencyOptions & { reason?: string; again?: boolean; from_step?: string },
   ): Promise<Rerun[]>;
   /** The saved steps of a task; null if there is no such task. */
   steps(id: string): Promise<TaskStep[] | null>;
@@ -110,8 +113,8 @@ export function httpTasks(call: Call): Tasks {
     cancel: (ids) => postIds('cancel', { ids }),
     change: (id, changes) => nullOnStatus(404, call('PATCH', taskPath(id), changes)),
     move: (ids, queue) => postIds('move', { ids, queue }),
-    rerun: (ids, { request_id = crypto.randomUUID(), reason, again } = {}) =>
-      postIds('rerun', { ids, request_id, reason, again }),
+    rerun: (ids, { request_id = crypto.randomUUID(), ...options } = {}) =>
+      postIds('rerun', { ids, request_id, ...options }),
     steps: async (id) =>
       (await nullOnStatus(404, call<{ steps: TaskStep[] }>('GET', `${taskPath(id)}/steps`)))
         ?.steps ?? null,

@@ -108,7 +108,7 @@ export function createWork<Q, C>(source: Claims & Leases, worker?: string) {
 /** A Tock client over HTTP. It needs fetch only: browsers, Node, Workers, Deno and Bun. */
 export function createTock<Q = AnyQueues>({ worker, ...options }: TockOptions): Tock<Q> {
   const call = caller(options);
-  const leases = httpLeases(call);
+  const leases = httpLeases(call, options.url);
   const claims = httpClaims(call);
   // A repeat with the same request id must be the same call, also from another process.
   const named = (options: ClaimOptions = {}) =>

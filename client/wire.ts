@@ -119,7 +119,7 @@ export type Changes = {
 
 export type Step = {
   name: string;
-  kind: 'step' | 'sleep' | 'event';
+  kind: 'step' | 'sleep' | 'event' | 'child' | 'link';
   /**
    * `done`, `failed` and `timed_out` are final. With `retrying` and `waiting` the run has
    * ended; the task continues at `due_at`.
@@ -133,6 +133,10 @@ export type Step = {
   due_at: string | null;
   /** The event for which the task waits, or did. */
   event: string | null;
+  /** The child for which the task waits, or did. */
+  child_id: string | null;
+  /** The version of the handler that saved the step. */
+  version: number | null;
   /** The number of failed attempts of a step with its own retries. */
   failures: number;
 };
@@ -444,7 +448,7 @@ export type Routes = {
       /** The reruns of this task, in order. */
       reruns: {
         id: string;
-        kind: 'rerun' | 'redrive';
+        kind: 'rerun' | 'redrive' | 'fork';
         reason: string | null;
         created_at: string;
       }[];
@@ -682,6 +686,11 @@ export type Routes = {
       /** Whether tasks that have a rerun already run again too. Default: true. */
       again?: boolean | null;
       /**
+       * The new task has the steps that were saved before this one. It is for one task. Default:
+       * no steps.
+       */
+      from_step?: string | null;
+      /**
        * The request id. A repeated call with it returns the same answer for 24 hours, and has no
        * further effect.
        */
@@ -711,6 +720,11 @@ export type Routes = {
       ids: string[];
       /** Whether tasks that have a rerun already run again too. Default: true. */
       again?: boolean | null;
+      /**
+       * The new task has the steps that were saved before this one. It is for one task. Default:
+       * no steps.
+       */
+      from_step?: string | null;
       /**
        * The request id. A repeated call with it returns the same answer for 24 hours, and has no
        * further effect.
@@ -1564,6 +1578,8 @@ export type Routes = {
         name: string;
         /** What the step returned: it is done. */
         result?: unknown;
+        /** The URL that the step returned: it is done. Only workers of the task get it again. */
+        link?: string;
         /** What the step threw. */
         error?: unknown;
         /** With `error`: the run ends, and the step is tried again after this time. */
@@ -1579,6 +1595,90 @@ export type Routes = {
         event?: string;
         /** With `event`: how long the task waits. Default: ten years. */
         timeout_seconds?: number;
+        /**
+         * A child task: the run ends, and the task continues when the child has ended. The key also
+         * needs the scope `enqueue` for its queue.
+         */
+        invoke?: {
+          /** Any JSON, up to `max_payload_bytes` of the queue. Default: null. */
+          payload?: unknown;
+          /** The task is due after this time. Default: 0. */
+          delay_seconds?: number | null;
+          /** The task is due at this instant. Default: now. */
+          run_at?: string | null;
+          /** Workers claim priority 0 first and 9 last. Default: 5. */
+          priority?: number | null;
+          /** The customer that the task belongs to. A key for one tenant fills it in. */
+          tenant?: string | null;
+          /** The task is dead after this many failed attempts. Default: that of the queue. */
+          max_attempts?: number | null;
+          /** A key with a limit on how many tasks of the queue run at once. The default limit is 1. */
+          concurrency_key?: string | null;
+          /** The task does not start after this instant. */
+          expires_at?: string | null;
+          /** The task does not start later than this after it is due. */
+          expires_in_seconds?: number | null;
+          /** A run fails after this time. Default: that of the queue. */
+          timeout_seconds?: number | null;
+          /**
+           * How long the task has its unique key: until it starts, until it ends, or for
+           * `unique_seconds` and until it ends. Default: `unfinished` if `on_conflict` is `keep`,
+           * otherwise `pending`.
+           */
+          unique_policy?: 'pending' | 'unfinished' | 'period' | null;
+          /** The period of `unique_policy` `period` and of `on_conflict` `throttle`. */
+          unique_seconds?: number | null;
+          /**
+           * What a newer task does while another has the unique key. `keep` changes nothing. `replace`
+           * and `merge` change the payload. `debounce` also puts the task off. `throttle` adds one
+           * task for each period. `rerun` adds one task after a running one. Default: `keep`.
+           */
+          on_conflict?: 'keep' | 'replace' | 'merge' | 'debounce' | 'throttle' | 'rerun' | null;
+          /** `debounce` puts a task off by at most this much after the first call. */
+          debounce_max_seconds?: number | null;
+          /** The version of what the task is about. A call that is not newer changes nothing. */
+          changed_at?: string | null;
+          /** How long the task waits after a failure. Omitted fields follow the queue. */
+          backoff?: {
+            /**
+             * How the wait grows. After the n-th failure it is base (`fixed`), base × n (`linear`) or
+             * base × factor^(n-1) (`exponential`).
+             */
+            kind?: 'fixed' | 'linear' | 'exponential';
+            /** The wait after the first failure. */
+            base_seconds?: number;
+            /** The factor from one wait to the next, if the kind is `exponential`. */
+            factor?: number;
+            /** The longest wait. */
+            cap_seconds?: number;
+            /** Each wait is shorter by a random share of up to this. */
+            jitter?: number;
+          } | null;
+          /**
+           * What happens if a parent does not become done. `wait` waits for its rerun. Default:
+           * `cancel`.
+           */
+          on_parent_failure?: 'cancel' | 'run' | 'wait' | null;
+          /** The payload becomes {payload, parents}, with the results of the parents. */
+          include_results?: boolean | null;
+          /** The task that this one is a part of. The option only records the relation. */
+          parent?: string | null;
+          /**
+           * The stages of the task: queues, in order. The task starts in the queue of the call, which
+           * is one of them.
+           */
+          pipeline?: string[] | null;
+          /** Headers that claims return and pushes send, such as traceparent. */
+          headers?: Record<string, string> | null;
+          /** In a queue with push, the endpoint of this task. */
+          push_url?: string | null;
+          /** The queue of the child. */
+          queue: string;
+        };
+        /** Marks a saved step for which the handler has not asked. */
+        unused?: true;
+        /** The version of the handler, which the step keeps. */
+        version?: number;
         /** Whether a task that sleeps or waits keeps its concurrency key. Default: false. */
         keep_concurrency_key?: boolean;
       }[];
@@ -1623,6 +1723,8 @@ export type Routes = {
     body: undefined;
     answer: {
       steps: (Step & {
+        /** Whether a later handler ended without asking for the step. */
+        unused: boolean;
         saved_at: string;
         /** The place in the list, from 1. */
         n: number;
@@ -1652,6 +1754,36 @@ export type Routes = {
       accepted: boolean;
       /** How many tasks continue. */
       woken: number;
+    };
+  };
+  /** Make a link that signals an event, without a key and once */
+  'POST /v1/event-links': {
+    path: unknown;
+    query: unknown;
+    body: {
+      /**
+       * The name of the event, such as orders/17/approved. A key for some queues needs the part
+       * before the first slash as a queue.
+       */
+      event: string;
+      /** How long the link works. Default: 604800, a week. */
+      valid_seconds?: number | null;
+    };
+    answer: {
+      token: string;
+      expires_at: string;
+    };
+  };
+  /** Signal the event of a link */
+  'POST /v1/events/{token}': {
+    path: {
+      token: string;
+    };
+    query: unknown;
+    body: Record<string, unknown>;
+    answer: {
+      /** False if the event had a payload before. */
+      accepted: boolean;
     };
   };
   /** List all pools with their numbers of workers and tasks */

@@ -24,6 +24,8 @@ export type Bindings = {
   TOCK_PUSH_PRIVATE?: string;
   /** The name of this installation, such as production: the dashboard shows it. */
   TOCK_NAME?: string;
+  /** The public address of this Worker, for the links that waitFor.url of a consumer makes. */
+  TOCK_URL?: string;
   /** Which traces of enqueuing requests tasks keep: sampled (default), all or off. */
   TOCK_TRACE?: string;
   /** Links from a task in the dashboard to your logs or traces, as JSON: see docs/operating/dashboard.md. Default: none. */

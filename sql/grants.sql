@@ -44,7 +44,7 @@ grant execute on function
   tock.enqueue, tock.enqueue_payloads, tock.enqueue_task, tock.cancel, tock.change, tock.reprioritize,
   tock.reschedule, tock.queue_of_task, tock.cancel_where, tock.reprioritize_where, tock.move, tock.rerun,
   tock.redrive, tock.start_bulk_change, tock.stop_bulk_change, tock.bulk_changes, tock.signal,
-  tock.assign_task, tock.assign_tasks, tock.add_tasks
+  tock.create_event_link, tock.assign_task, tock.assign_tasks, tock.add_tasks
   to tock_producer, tock_admin, tock_edge;
 
 -- work on tasks
@@ -108,5 +108,6 @@ grant execute on function
   tock.authorize, tock.known_key, tock.whoami, tock.tenants_of_key, tock.queues_of_key, tock.rights_of_task,
   tock.queue_for_authorization, tock.readable, tock.readable_links, tock.visible_task, tock.own_tenant,
   tock.own_request_id, tock.http_enqueue, tock.http_enqueue_and_claim, tock.with_trace, tock.http_claim,
-  tock.claim_body, tock.http_claim_any, tock.http_complete, tock.http_task, tock.http_erase_archived
+  tock.claim_body, tock.http_claim_any, tock.http_complete, tock.http_task, tock.http_task_steps,
+  tock.http_erase_archived, tock.authorize_steps, tock.signal_by_link
   to tock_edge;

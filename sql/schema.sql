@@ -189,6 +189,14 @@ table tock.dependency_waits
   CREATE INDEX blocked_dependency_waits ON tock.dependency_waits USING btree (stream, "position") WHERE blocked
   CREATE INDEX dependency_waits_by_child ON tock.dependency_waits USING btree (child)
 
+table tock.event_links
+  token_hash bytea not null
+  expires_at timestamp with time zone not null
+  used_at timestamp with time zone
+  event text not null
+  constraint event_links_pkey PRIMARY KEY (token_hash)
+  CREATE INDEX event_links_by_expiry ON tock.event_links USING btree (expires_at)
+
 table tock.event_waits
   task_id bigint not null
   waiting_since timestamp with time zone not null default clock_timestamp()
@@ -196,6 +204,7 @@ table tock.event_waits
   event text not null
   constraint event_waits_pkey PRIMARY KEY (task_id, step)
   CREATE INDEX event_waits_by_event ON tock.event_waits USING btree (event, task_id)
+  CREATE INDEX event_waits_by_time ON tock.event_waits USING btree (waiting_since)
 
 table tock.events
   event text not null
@@ -492,7 +501,7 @@ table tock.reruns
   number integer not null
   kind text not null
   reason text
-  constraint kind_is_known CHECK ((kind = ANY (ARRAY['rerun'::text, 'redrive'::text])))
+  constraint kind_is_known CHECK ((kind = ANY (ARRAY['rerun'::text, 'redrive'::text, 'fork'::text])))
   constraint rerun_is_another_task CHECK ((id <> of_id))
   constraint reruns_are_counted CHECK ((number > 0))
   constraint reruns_pkey PRIMARY KEY (of_id, number)
@@ -650,6 +659,9 @@ table tock.steps -- partition by RANGE ("position")
   task_id bigint not null
   saved_at timestamp with time zone not null default clock_timestamp()
   due_at timestamp with time zone
+  child_id bigint
+  version integer
+  unused boolean not null default false
   kind text not null
   state text not null
   name text not null
@@ -657,7 +669,8 @@ table tock.steps -- partition by RANGE ("position")
   result jsonb
   error jsonb
   constraint only_a_wait_has_an_event CHECK (((event IS NOT NULL) = (kind = 'event'::text)))
-  constraint step_is_of_a_kind CHECK ((kind = ANY (ARRAY['step'::text, 'sleep'::text, 'event'::text])))
+  constraint only_an_invocation_has_a_child CHECK (((child_id IS NOT NULL) = (kind = 'child'::text)))
+  constraint step_is_of_a_kind CHECK ((kind = ANY (ARRAY['step'::text, 'sleep'::text, 'event'::text, 'child'::text, 'link'::text])))
   constraint step_state_is_known CHECK ((state = ANY (ARRAY['done'::text, 'failed'::text, 'timed_out'::text, 'retrying'::text, 'waiting'::text])))
   constraint step_that_waits_is_due CHECK (((due_at IS NOT NULL) = (state = ANY (ARRAY['retrying'::text, 'waiting'::text]))))
   constraint steps_pkey PRIMARY KEY (task_id, name, "position")
@@ -1032,6 +1045,11 @@ function tock.authorize_end(p_key text, p_lease uuid, p_results jsonb, p_field t
   returns void
   -- no comment
 
+function tock.authorize_steps(p_key text, p_lease uuid, p_steps jsonb)
+  returns boolean
+  -- authorize() for POST /v1/leases/:lease/steps: the queue of the lease, the queues of events, and those of invoked tasks.
+  -- for tock_edge
+
 function tock.authorize_tasks(p_key text, p_tasks jsonb, p_field text)
   returns void
   -- no comment
@@ -1272,6 +1290,10 @@ function tock.check_waiting_ids()
   returns void
   -- no comment
 
+function tock.child_outcomes(p_ids bigint[])
+  returns TABLE(id bigint, state text, result jsonb, error jsonb)
+  -- no comment
+
 function tock.children(p_id bigint, p_limit integer DEFAULT 100, p_after bigint DEFAULT 0)
   returns TABLE(id bigint, queue text, state text)
   -- The tasks that depend on a task or are parts of it, in the order of their ids, after p_after (up to p_limit, 1,000 at most): those that name it in depends_on or as their parent, as spawned tasks do. Leaves out tasks whose history is gone.
@@ -1392,6 +1414,11 @@ function tock.counts(p_task jsonb, p_state text, p_created_at timestamp with tim
 function tock.create_concurrency_keys(p_queues text[], p_concurrency_keys text[])
   returns void
   -- no comment
+
+function tock.create_event_link(p_event text, p_valid_seconds integer DEFAULT 604800)
+  returns TABLE(token text, expires_at timestamp with time zone)
+  -- Makes a token with which anyone can signal an event once, by POST /v1/events/:token. Only its hash is stored.
+  -- for tock_admin, tock_edge, tock_producer
 
 function tock.create_key(p_name text, p_scopes text[], p_queues text[] DEFAULT NULL::text[], p_tenants text[] DEFAULT NULL::text[], p_expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, p_expires_in_seconds double precision DEFAULT NULL::double precision, p_rate_limit integer DEFAULT NULL::integer, p_rate_seconds integer DEFAULT NULL::integer)
   returns TABLE(key text, prefix text, name text, scopes text[], queues text[], tenants text[], rate_limit integer, rate_seconds integer, created_at timestamp with time zone, expires_at timestamp with time zone, replaces text)
@@ -1619,6 +1646,10 @@ function tock.doctor_of_slots()
   returns TABLE(finding text, severity text, detail text, hint text)
   -- no comment
 
+function tock.doctor_of_steps()
+  returns TABLE(finding text, severity text, detail text, hint text)
+  -- no comment
+
 function tock.doctor_of_vacuum(p_age integer DEFAULT 1000000000)
   returns TABLE(finding text, severity text, detail text, hint text)
   -- no comment
@@ -1725,7 +1756,7 @@ function tock.entry_waited_for(p_position bigint)
 
 function tock.erase(p_id bigint)
   returns integer
-  -- Erases the payload, result, errors, notes, unique key and concurrency key of an ended task and all its runs, for good after the next vacuum; returns the number of runs. TK409 if it has not ended, null if there is no such task.
+  -- Erases the payload, result, errors, notes, steps, unique key and concurrency key of an ended task and all its runs, for good after the next vacuum; returns the number of runs. TK409 if it has not ended, null if there is no such task.
   -- for tock_admin, tock_edge
 
 function tock.erase_run_1(p_stream integer, p_position bigint)
@@ -1852,6 +1883,10 @@ function tock.foreign_lock_holders()
   -- no comment
 
 function tock.forget_archive(p_segment integer)
+  returns void
+  -- no comment
+
+function tock.fork_steps(p_task resolved_task, p_id bigint, p_from_step text)
   returns void
   -- no comment
 
@@ -1984,6 +2019,11 @@ function tock.http_task(p_key text, p_id bigint, p_whole boolean, p_rows jsonb, 
   -- GET /v1/tasks/:id with an archive: authorize() and task() with the runs read from the archive. Returns the body of the answer, {missing} if more has to be read, null if there is no such task.
   -- for tock_edge
 
+function tock.http_task_steps(p_key text, p_id bigint, p_rows jsonb, p_scanned bigint[])
+  returns text
+  -- GET /v1/tasks/:id/steps with an archive: authorize() and task_steps(), or the steps read from the archive. Returns the body of the answer, {missing} if more has to be read, null if there is no such task.
+  -- for tock_edge
+
 function tock.id_at(p_position bigint, p_stream bigint)
   returns bigint
   -- no comment
@@ -2002,6 +2042,10 @@ function tock.include_results(p_children bigint[])
 
 function tock.insert_key(p_key keys)
   returns text
+  -- no comment
+
+function tock.invoke(p_task_id bigint, p_invoke jsonb, p_field text)
+  returns bigint
   -- no comment
 
 function tock.is_above_runs(p_stream integer, p_position bigint)
@@ -2514,7 +2558,7 @@ function tock.option_error(p_options jsonb)
   returns text[]
   -- no comment
 
-function tock.options_again(p_options jsonb, p_policy queues, p_now timestamp with time zone)
+function tock.options_again(p_options jsonb, p_policy queues, p_now timestamp with time zone, p_kind text)
   returns jsonb
   -- no comment
 
@@ -2991,9 +3035,9 @@ function tock.requeue_missing_runs(p_segment integer, p_stream integer, p_runs b
   returns void
   -- no comment
 
-function tock.rerun(p_ids bigint[], p_request_id text DEFAULT NULL::text, p_reason text DEFAULT NULL::text, p_again boolean DEFAULT true)
+function tock.rerun(p_ids bigint[], p_request_id text DEFAULT NULL::text, p_reason text DEFAULT NULL::text, p_again boolean DEFAULT true, p_from_step text DEFAULT NULL::text)
   returns TABLE(id bigint, state text, rerun_id bigint, refused text)
-  -- Runs up to 10,000 ended tasks again, each as a new task with its last payload, priority, tenant, max_attempts and options. Returns one row per known task: its state, and the id of the new task or why there is none (unfinished, erased; with p_again false also rerun, for a task that has one already). A repeated call with the same request_id, which counts in each of their queues, returns the same for 24 hours, once it has run any again.
+  -- Runs up to 10,000 ended tasks again, each as a new task with its last payload, priority, tenant, max_attempts and options. Returns one row per known task: its state, and the id of the new task or why there is none (unfinished, erased; with p_again false also rerun, for a task that has one already). A repeated call with the same request_id, which counts in each of their queues, returns the same for 24 hours, once it has run any again. With p_from_step the new task of one id has the steps that were saved before that step.
   -- for tock_admin, tock_edge, tock_producer
 
 function tock.reschedule(p_ids bigint[], p_run_at timestamp with time zone)
@@ -3131,13 +3175,17 @@ function tock.runs_to_archive_1(p_stream integer, p_position bigint, p_last_stre
   returns TABLE(stream integer, "position" bigint, begun bigint, created_at timestamp with time zone, queue text, texts text[])
   -- no comment
 
-function tock.save_step(p_task_id bigint, p_position bigint, p_after bigint, p_item jsonb)
+function tock.save_child_outcomes(p_positions bigint[])
+  returns void
+  -- no comment
+
+function tock.save_step(p_task_id bigint, p_position bigint, p_after bigint, p_item jsonb, p_field text)
   returns steps
   -- no comment
 
 function tock.save_steps(p_lease uuid, p_steps jsonb)
   returns TABLE(id bigint, name text, state text, result jsonb, error jsonb, due_at timestamp with time zone, cancel_requested boolean)
-  -- Saves steps of runs of a lease: [{id, name}, each with result, error, sleep_seconds, sleep_until or event]. Returns for each its state: done, failed or timed_out, with the first outcome that was saved; waiting or retrying, if the run has ended and its task continues at due_at; lost, if the lease no longer has the run and nothing was saved.
+  -- Saves steps of runs of a lease: [{id, name}, each with result, link, error, sleep_seconds, sleep_until, event, invoke or unused]. Returns for each its state: done, failed or timed_out, with the first outcome that was saved; waiting or retrying, if the run has ended and its task continues at due_at; lost, if the lease no longer has the run and nothing was saved.
   -- for tock_admin, tock_edge, tock_worker
 
 function tock.save_wait_list_cursor(p_pool text, p_list text, p_reached bigint, p_marks integer, p_rest_until timestamp with time zone)
@@ -3210,6 +3258,11 @@ function tock.signal(p_event text, p_payload jsonb DEFAULT NULL::jsonb, p_reques
   -- Gives an event its payload, and wakes the tasks that wait for it; returns how many. The first payload of an event counts, also for tasks that wait for it later, for 30 days. accepted is false if the event had one before, unless that came with the same request id.
   -- for tock_admin, tock_edge, tock_producer
 
+function tock.signal_by_link(p_token text, p_payload jsonb)
+  returns text
+  -- Signals the event of a link with this payload: accepted; late, if the event had a payload before; used, if the link was used before; unknown, also after its end.
+  -- for tock_edge
+
 function tock.skip_range(p_stream integer, p_after bigint, p_last bigint, p_skipped integer)
   returns void
   -- no comment
@@ -3252,11 +3305,15 @@ function tock.steps_from(p_task_id bigint, p_options jsonb)
   -- no comment
 
 function tock.steps_of(p_task_id bigint, p_after bigint)
-  returns TABLE(name text, kind text, state text, result jsonb, error jsonb, event text, due_at timestamp with time zone, failures integer, saved_at timestamp with time zone)
+  returns TABLE(name text, kind text, state text, result jsonb, error jsonb, event text, child_id bigint, due_at timestamp with time zone, failures integer, version integer, unused boolean, saved_at timestamp with time zone)
   -- no comment
 
 function tock.steps_of_run(p_task_id bigint, p_options jsonb, p_max_bytes integer)
   returns jsonb
+  -- no comment
+
+function tock.steps_to_archive(p_task_id bigint, p_options jsonb)
+  returns text[]
   -- no comment
 
 function tock.stop_bulk_change(p_id bigint)
@@ -3327,8 +3384,8 @@ function tock.task_of(p_schedule schedules, p_fire_at timestamp with time zone)
   -- no comment
 
 function tock.task_steps(p_id bigint)
-  returns TABLE(name text, kind text, state text, result jsonb, error jsonb, event text, due_at timestamp with time zone, failures integer, saved_at timestamp with time zone)
-  -- The steps of a task in the order in which they were first saved. state is done, failed, timed_out, retrying or waiting; failures is the number of failed attempts of a step with its own retries. Of a task with a pipeline, the steps of its present stage.
+  returns TABLE(name text, kind text, state text, result jsonb, error jsonb, event text, child_id bigint, due_at timestamp with time zone, failures integer, version integer, unused boolean, saved_at timestamp with time zone)
+  -- The steps of a task in the order in which they were first saved. The state is done, failed, timed_out, retrying or waiting. The failures are the failed attempts of a step with its own retries. The version is that of the handler that saved the step. It is unused if a later handler ended without asking for it. Of a task with a pipeline, these are the steps of its present stage.
   -- for tock_admin, tock_edge, tock_producer, tock_worker
 
 function tock.task_with(p_id bigint, p_archived found_run[] DEFAULT NULL::found_run[], p_scanned bigint[] DEFAULT '{}'::bigint[])
@@ -3435,6 +3492,10 @@ function tock.wait_for(p_position bigint, p_ids bigint[], p_spawn jsonb, p_field
   returns void
   -- no comment
 
+function tock.wait_for_invoked(p_ended ending[], p_children jsonb)
+  returns void
+  -- no comment
+
 function tock.wait_for_lock(p_key integer)
   returns boolean
   -- no comment
@@ -3478,7 +3539,7 @@ function tock.whoami(p_key text)
 
 function tock.why(p_queue text, p_sessions boolean DEFAULT true)
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- Why tasks of a queue are late now, the best explanation first, and what to do: the queue is paused, no worker, a limit, due tasks that are not made ready, an open transaction, parents, concurrency keys, failing tasks, or maintenance that does not run. No row if nothing holds them up. Without p_sessions, sessions are not identified.
+  -- Why tasks of a queue are late now, the best explanation first, and what to do. The queue is paused, or there is no worker, a limit, due tasks that are not made ready, an open transaction, parents, steps that wait, concurrency keys, failing tasks, or maintenance that does not run. No row if nothing holds them up. Without p_sessions, sessions are not identified.
   -- for tock_admin, tock_edge
 
 function tock.why_not_closed(p_segment segments)
@@ -3498,6 +3559,10 @@ function tock.why_of_parents(p_queue text)
   -- no comment
 
 function tock.why_of_poison(p_queue text)
+  returns TABLE(finding text, severity text, detail text, hint text)
+  -- no comment
+
+function tock.why_of_steps(p_queue text)
   returns TABLE(finding text, severity text, detail text, hint text)
   -- no comment
 

@@ -17,6 +17,7 @@ import { groups as pages } from './pages.ts';
 import { groups as payloads } from './payloads.ts';
 import { groups as queues } from './queues.ts';
 import { groups as together } from './related_tasks.ts';
+import { groups as steps } from './steps.ts';
 import { groups as tenants } from './tenants.ts';
 
 /** All groups of cases, in the order of the run. Add new groups here. */
@@ -40,4 +41,5 @@ export const groups: Group[] = [
   ...memory,
   ...assign,
   ...together,
+  ...steps,
 ];

@@ -1,4 +1,6 @@
 import type { System } from '../types.ts';
+import { absurd } from './absurd.ts';
+import { dbos } from './dbos.ts';
 import { floor } from './floor.ts';
 import { graphileWorker } from './graphile-worker.ts';
 import { perUserTables } from './per-user-tables.ts';
@@ -20,6 +22,6 @@ export const systems: System[] = [
 ];
 
 /** Systems that are measured only if --systems names them. */
-export const more: System[] = [tockNode, pgmq];
+export const more: System[] = [tockNode, pgmq, absurd, dbos];
 
 export { floor };

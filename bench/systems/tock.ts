@@ -12,6 +12,10 @@ export const setQueue = ({ queues }: Shape) =>
 export const queueNames = ({ queues }: Shape) =>
   queues === 1 ? ['q'] : Array.from({ length: queues }, (_, n) => `q${n + 1}`);
 
+/** The names of the steps of a flow. */
+export const stepNames = (count: number) =>
+  Array.from({ length: count }, (_, n) => `step ${n + 1}`);
+
 /** Enqueues from eight connections at once, so that the streams of eight writers exist. */
 async function fill(database: TestDatabase, tasks: number, shape: Shape): Promise<void> {
   const names = queueNames(shape);
@@ -49,6 +53,7 @@ export const tock: System = {
   settings: [
     'enqueue: one call of tock.enqueue, for several tasks of tock.enqueue_payloads, with JSON text; all ids come back',
     'claim with p_own_transaction (commits asynchronously), all payloads to the client, then complete by the lease (commits synchronously): two statements',
+    'a flow: claim, save_steps for each step with 100 bytes of JSON, complete; by its client workSql(), which holds a transaction for each handler beside',
     'no pg_cron: tick() is called every five seconds of its windows instead',
   ],
   lacks: [],
@@ -73,6 +78,18 @@ export const tock: System = {
     const claim = `select lease, id, payload from tock.claim(${args}) \\aset`;
     const complete = 'select * from tock.complete(:lease::uuid);';
     return { by: 'pgbench', script: `${setQueue(shape)}${claim}\n${complete}\n` };
+  },
+  flow(steps, by) {
+    if (by === 'client')
+      return { by: 'node', module: 'peers/tock_flow.ts', options: { steps, processes: 2 } };
+    const claim = `select lease, id, payload from tock.claim('q', p_own_transaction => true) \\aset`;
+    const save = (name: string) => {
+      const step = `'", "name": "${name}", "result": ${payload(100)}}]'`;
+      return `select * from tock.save_steps(:lease::uuid, ('[{"id": "' || :id || ${step})::jsonb);`;
+    };
+    const saves = stepNames(steps).map(save);
+    const script = [claim, ...saves, 'select * from tock.complete(:lease::uuid);', ''].join('\n');
+    return { by: 'pgbench', script };
   },
   async counts(database) {
     const finished = `select (select coalesce(sum(runs), 0) from tock.leases where outcome = 'done')

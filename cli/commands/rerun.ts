@@ -11,7 +11,7 @@ import { backgroundOption, startInBackground } from './bulk_changes.ts';
 
 type Rerun = Answer<'POST /v1/tasks/rerun'>['tasks'][number];
 type Redriven = Answer<'POST /v1/queues/{queue}/redrive'>;
-type Flags = { requestId?: string; reason?: string; unlessRerun?: boolean };
+type Flags = { requestId?: string; reason?: string; unlessRerun?: boolean; fromStep?: string };
 type Redriving = Flags & {
   error?: string;
   tenant?: string;
@@ -29,7 +29,7 @@ function describe({ id, state, rerun_id, refused }: Rerun): string {
 }
 
 async function rerun(idTexts: string[], options: Options<Flags>) {
-  const { requestId = randomUUID(), reason, unlessRerun } = options;
+  const { requestId = randomUUID(), reason, unlessRerun, fromStep } = options;
   const ids = [...new Set(idTexts.map(checkedId))];
   const tasks: Rerun[] = [];
   const work = (progress: Bar) =>
@@ -37,7 +37,8 @@ async function rerun(idTexts: string[], options: Options<Flags>) {
       for (let offset = 0; offset < ids.length; offset += callIds) {
         const batch = ids.slice(offset, offset + callIds);
         const again = unlessRerun ? false : undefined;
-        const body = { ids: batch, request_id: `${requestId}:${offset}`, reason, again };
+        const request_id = `${requestId}:${offset}`;
+        const body = { ids: batch, request_id, reason, again, from_step: fromStep };
         tasks.push(...(await api.call('POST /v1/tasks/rerun', { body })).tasks);
         progress.add(batch.length);
       }
@@ -92,6 +93,7 @@ export function addRerun(program: Command): void {
     .command('rerun <id...>')
     .description('rerun ended tasks, each as a new task')
     .option('--unless-rerun', 'leave out tasks that have a rerun already')
+    .option('--from-step <name>', 'keep the steps that were saved before this one (one task)')
     .option(request[0] as string, request[1])
     .option(why[0] as string, why[1])
     .action((ids: string[], _options, command: Command) => rerun(ids, optionsOf(command)));

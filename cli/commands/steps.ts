@@ -1,17 +1,32 @@
 import type { Command } from 'commander';
 import type { Answer } from '../../client/wire.ts';
 import { withApi } from '../api.ts';
-import { checkedId, payloadArgument, unknownTask } from '../arguments.ts';
+import { checkedId, payloadArgument, unknownTask, wholeNumber } from '../arguments.ts';
 import { note, type Options, optionsOf, print } from '../output.ts';
-import { table } from '../table.ts';
+import { moment, table } from '../table.ts';
 
 type Step = Answer<'GET /v1/tasks/{id}/steps'>['steps'][number];
 
 /** What a step returned or threw, or what it waits for. */
-function outcome({ result, error, event, due_at, state }: Step): string | null {
-  if (state === 'waiting') return event === null ? `until ${due_at}` : `for ${event}`;
+function outcome({ result, error, event, child_id, due_at, state }: Step): string | null {
+  if (state === 'waiting')
+    return event ? `for ${event}` : child_id ? `for task ${child_id}` : `until ${moment(due_at)}`;
   const value = result ?? error;
   return value === null ? null : JSON.stringify(value);
+}
+
+export function stepTable(steps: Step[]): string {
+  return table([
+    ['step', 'kind', 'state', 'failures', 'outcome', 'saved'],
+    ...steps.map((step) => [
+      step.name,
+      step.kind,
+      step.unused ? `${step.state}, unused` : step.state,
+      step.failures || null,
+      outcome(step),
+      moment(step.saved_at),
+    ]),
+  ]);
 }
 
 async function showSteps(idText: string, options: Options) {
@@ -21,19 +36,7 @@ async function showSteps(idText: string, options: Options) {
   );
   if (!answer) throw unknownTask(id);
   const { steps } = answer;
-  print(options, answer, () =>
-    table([
-      ['step', 'kind', 'state', 'failures', 'outcome', 'saved'],
-      ...steps.map((step) => [
-        step.name,
-        step.kind,
-        step.state,
-        step.failures || null,
-        outcome(step),
-        step.saved_at,
-      ]),
-    ]),
-  );
+  print(options, answer, () => stepTable(steps));
   note(options, steps.length === 0 && `Task ${id} has saved no step.`);
 }
 
@@ -55,6 +58,24 @@ async function signal(event: string, payload: string, options: Options<{ request
       ? `${answer.woken} ${answer.woken === 1 ? 'task continues' : 'tasks continue'}\n`
       : 'The event had a payload before, which stays.\n',
   );
+}
+
+export function addEventLink(program: Command): void {
+  program
+    .command('event-link <event>')
+    .description('make a URL to which anyone can post the payload of an event, once')
+    .option(
+      '--valid-seconds <seconds>',
+      'how long it works: a week by default',
+      wholeNumber(1, 31_536_000),
+    )
+    .action(async (event: string, _options, command: Command) => {
+      const options = optionsOf<{ validSeconds?: number }>(command);
+      const body = { event, valid_seconds: options.validSeconds };
+      const answer = await withApi(options, (api) => api.call('POST /v1/event-links', { body }));
+      const path = `/v1/events/${answer.token}`;
+      print(options, { ...answer, path }, () => `POST ${path} until ${answer.expires_at}\n`);
+    });
 }
 
 export function addSignal(program: Command): void {

@@ -2,8 +2,9 @@ import type { Command } from 'commander';
 import type { Answer } from '../../client/wire.ts';
 import { type Api, withApi } from '../api.ts';
 import { checkedId, number, unknownTask } from '../arguments.ts';
-import { type Options, optionsOf, print } from '../output.ts';
+import { note, type Options, optionsOf, print } from '../output.ts';
 import { moment, table } from '../table.ts';
+import { stepTable } from './steps.ts';
 
 type Task = Answer<'GET /v1/tasks/{id}'>;
 type Run = Task['runs'][number];
@@ -62,11 +63,21 @@ function describe(task: Task): string {
   return `${table([['task', task.id], ...facts])}${runs}`;
 }
 
-async function showTask(idText: string, options: Options<{ wait?: number }>) {
+type Flags = { wait?: number; steps?: boolean };
+
+async function showTask(idText: string, options: Options<Flags>) {
   const id = checkedId(idText);
-  const task = await withApi(options, (api) => waitForEnd(api, id, options.wait ?? 0));
-  if (!task) throw unknownTask(id);
-  print(options, task, () => describe(task));
+  const { task, steps } = await withApi(options, async (api) => {
+    const task = await waitForEnd(api, id, options.wait ?? 0);
+    if (!task) throw unknownTask(id);
+    if (!options.steps) return { task, steps: null };
+    const { steps } = await api.call('GET /v1/tasks/{id}/steps', { path: { id } });
+    return { task, steps };
+  });
+  print(options, { ...task, ...(steps && { steps }) }, () =>
+    steps?.length ? `${describe(task)}\n${stepTable(steps)}` : describe(task),
+  );
+  note(options, steps?.length === 0 && `Task ${id} has saved no step.`);
 }
 
 export function addTask(program: Command): void {
@@ -74,5 +85,6 @@ export function addTask(program: Command): void {
     .command('task <id>')
     .description('show a task and all its runs')
     .option('--wait <seconds>', 'wait until it has ended, at most this long', number)
+    .option('--steps', 'show its steps too')
     .action((id: string, _options, command: Command) => showTask(id, optionsOf(command)));
 }

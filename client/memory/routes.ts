@@ -51,6 +51,7 @@ export function createRoutes(store: Store): [route: RegExp, answer: Route][] {
     });
 
   function claimAll(queues: string[], options: ClaimOptions): ClaimAnswer {
+    steps.settleChildren();
     let remaining = options.limit ?? 1;
     const leases = [];
     for (const queue of queues) {
@@ -134,6 +135,7 @@ export function createRoutes(store: Store): [route: RegExp, answer: Route][] {
     cancel_requested,
     failed,
     steps,
+    unused,
     ...task
   }: StoredTask) {
     const options = { ...(unique_key && { unique_key }), ...(headers && { headers }) };
@@ -189,12 +191,30 @@ export function createRoutes(store: Store): [route: RegExp, answer: Route][] {
       ([id = '']) => {
         const task = store.tasks.get(id);
         if (!task) throw noTask();
-        return { steps: stepsOf(task, store.now()) };
+        return {
+          steps: stepsOf(task, store.now()).map((step) => ({
+            ...step,
+            result: step.kind === 'link' ? null : step.result,
+            unused: task.unused.has(step.name),
+          })),
+        };
       },
     ],
     [
       /^POST \/v1\/events$/,
       (_, body) => steps.signal(body.event, body.payload ?? null, body.request_id),
+    ],
+    [
+      /^POST \/v1\/event-links$/,
+      (_, { event, valid_seconds }) => steps.createLink(event, valid_seconds ?? undefined),
+    ],
+    [/^POST \/v1\/events\/([^/]+)$/, ([token = ''], payload) => steps.signalByLink(token, payload)],
+    [
+      /^POST \/v1\/tasks\/rerun$/,
+      (_, { ids, from_step }) => {
+        checkIds(ids);
+        return { tasks: ids.flatMap((id: string) => steps.rerun(id, from_step)) };
+      },
     ],
     [
       /^POST \/v1\/tasks\/cancel$/,

@@ -12,6 +12,8 @@ export type StoredTask = Omit<Task, 'runs' | 'rerun_of' | 'reruns' | 'options'> 
   /** Number of failed attempts. */
   failed: number;
   steps: Map<string, SavedStep>;
+  /** The names of steps for which a later handler has not asked. */
+  unused: Set<string>;
 };
 
 export type StoredLease = {
@@ -110,6 +112,7 @@ export function createStore(now: () => number) {
       cancel_requested: false,
       failed: 0,
       steps: new Map(),
+      unused: new Set(),
     };
     const due_ms = options.run_at
       ? Date.parse(options.run_at)

@@ -96,3 +96,11 @@ export async function queryWithRetry<Row>(
     }
   }
 }
+
+/** Commits. PostgreSQL answers ROLLBACK if a query has failed that the handler did not await. */
+export async function commit(client: SqlClient): Promise<void> {
+  const { command } = await client.query('commit');
+  if (command !== 'ROLLBACK') return;
+  const message = 'Nothing was committed: a query that the handler did not await has failed.';
+  throw Object.assign(new Error(message), { code: '25P02' });
+}

@@ -1,6 +1,6 @@
 import { type Claims, claimOnce } from '../claims.ts';
 import { LeaseLost } from '../errors.ts';
-import type { Leases } from '../lease.ts';
+import { type Leases, linkUrl } from '../lease.ts';
 import { pause } from '../pause.ts';
 import type { ClaimAnswer, LeasedTasks, SavedStep, StepOutcome } from '../types.ts';
 import { queryWithRetry, type SqlClient } from './query.ts';
@@ -26,8 +26,11 @@ function parseClaim({ leases, ...rest }: Row): ClaimAnswer {
   return { ...rest, leases: withQueueNames };
 }
 
-/** Claims and lease operations, one statement each. A waiting claim polls, so no session sleeps in the database. */
-export function sqlSource(client: SqlClient): Claims & Leases {
+/**
+ * Claims and lease operations, one statement each. A waiting claim polls, so no session sleeps in the database. `url` is
+ * the address of the HTTP API, for links.
+ */
+export function sqlSource(client: SqlClient, url?: string): Claims & Leases {
   const json = (value: unknown) => (value === undefined ? null : JSON.stringify(value));
   const onLease = async <T>(text: string, values: unknown[], signal?: AbortSignal): Promise<T> => {
     const row = await queryWithRetry<T>(client, text, values, signal);
@@ -67,5 +70,12 @@ export function sqlSource(client: SqlClient): Claims & Leases {
       (await onLease<{ steps: StepOutcome[] }>(statements.saveSteps, [lease, json(steps)])).steps,
     steps: async (lease, id) =>
       (await onLease<{ steps: SavedStep[] }>(statements.leasedSteps, [lease, id])).steps,
+    async eventUrl(event, valid_seconds = null as never) {
+      if (!url)
+        throw new RangeError('waitFor.url: set the option api_url to the address of the HTTP API');
+      const values = [event, valid_seconds];
+      const link = await queryWithRetry<{ token: string }>(client, statements.eventLink, values);
+      return linkUrl(url, (link as { token: string }).token);
+    },
   };
 }

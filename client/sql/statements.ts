@@ -58,6 +58,10 @@ export const complete =
 export const beginFor = (run_id: string) =>
   `begin; set local tock_client.run = '${run_id.replaceAll(/\D/g, '')}'`;
 
+/** Whether the transaction of a handler is still open, and has changed anything. */
+export const openTransaction = `select pg_catalog.current_setting('tock_client.run', true) is not distinct from $1 as within,
+    pg_catalog.pg_current_xact_id_if_assigned() is not null as has_written`;
+
 export const completeInTransaction = `select w.within, c.completed, c.refused::text[] as refused
   from (select pg_catalog.current_setting('tock_client.run', true) is not distinct from $3 as within) w
     left join lateral tock.complete(p_lease => case when w.within then $1::uuid end, p_results => $2) c on w.within`;
@@ -80,3 +84,6 @@ export const saveSteps = `select json_agg(json_build_object('id', d.id::text, 'n
 
 export const leasedSteps =
   'select s.steps from (select tock.lease_steps(p_lease => $1, p_id => $2) as steps) s where s.steps is not null';
+
+export const eventLink =
+  'select l.token from tock.create_event_link(p_event => $1, p_valid_seconds => coalesce($2::integer, 604800)) l';

@@ -28,6 +28,7 @@ type ExecutorOptions = {
   /** A claim can end leases. */
   claimsCanEnd: boolean;
   lease_seconds: number;
+  version: number;
   report_within_ms: number;
   stopping: AbortSignal;
   onError: ErrorListener;
@@ -58,7 +59,7 @@ const GRACE_MS = 1000;
 export function createExecutor(options: ExecutorOptions): Executor {
   const { source, handlers, concurrency, low, claimsCanEnd, lease_seconds, report_within_ms } =
     options;
-  const { stopping, onError } = options;
+  const { stopping, onError, version } = options;
   const counts: WorkCounts = { done: 0, failed: 0, released: 0, cancelled: 0, lost: 0 };
   const leases = new Set<LeasedBatch>();
   const waiting: LeasedTask[] = [];
@@ -72,6 +73,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
   function add(lease: LeasedTasks, late: boolean): void {
     const batch = leaseBatch(source, lease, {
       lease_seconds,
+      version,
       late,
       report_within_ms,
       // All handlers are busy.

@@ -1,5 +1,5 @@
 import type { AnyQueues, Claimed, Name, Spawn } from '../types.ts';
-import type { Steps } from './steps.ts';
+import type { Steps } from './step_types.ts';
 
 /** W3C Trace Context and Baggage from the task's headers. */
 export type Trace = { traceparent?: string; tracestate?: string; baggage?: string };

@@ -18,6 +18,7 @@ import {
   type ReportEvents,
   type TaskEnd,
 } from './report_outcomes.ts';
+import { createStepSaver } from './save_steps.ts';
 
 /** A leased task of a worker. */
 export type LeasedTask = {
@@ -28,6 +29,9 @@ export type LeasedTask = {
   ended: boolean;
   progress(progress: Progress): void;
   saveSteps(steps: Omit<NewStep, 'id'>[]): Promise<StepOutcome[]>;
+  /** The version of the worker. */
+  version: number;
+  eventUrl(event: string, valid_seconds?: number): Promise<string>;
   /** The steps that were saved in earlier runs. */
   savedSteps(): Promise<SavedStep[]>;
   /** Later outcomes of the same task are dropped. */
@@ -53,6 +57,7 @@ export type EndWithClaim = {
 
 export type BatchOptions = {
   lease_seconds: number;
+  version: number;
   late: boolean;
   report_within_ms: number;
   /** True if reports may wait for more outcomes of this lease, because no handler is idle. */
@@ -83,6 +88,7 @@ export function leaseBatch(
   let timer: ReturnType<typeof setTimeout> | undefined;
 
   const events: ReportEvents = { counted: count, lost: loseLease, error };
+  const saveSteps = createStepSaver((steps) => source.saveSteps(leased.lease, steps));
   const { report, endOf, settle } = createReporter(source, leased, events);
   const { lease_seconds, late } = options;
   const heartbeats = heartbeat(source, leased, lease_seconds, late, {
@@ -105,11 +111,9 @@ export function leaseBatch(
       started: false,
       ended: false,
       progress: (progress) => heartbeats.progress(task.id, progress),
-      saveSteps: (steps) =>
-        source.saveSteps(
-          leased.lease,
-          steps.map((step) => ({ id: task.id, ...step })),
-        ),
+      version: options.version,
+      eventUrl: source.eventUrl,
+      saveSteps: (steps) => saveSteps(steps.map((step) => ({ id: task.id, ...step }))),
       async savedSteps() {
         if (task.steps) return task.steps;
         return task.run_id === task.id ? [] : source.steps(leased.lease, task.id);

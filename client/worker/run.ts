@@ -67,9 +67,14 @@ export async function resultOrSuspended(
 ): Promise<{ result: unknown } | { outcome: TaskOutcome }> {
   const ended = async () => {
     try {
-      return { result: await run() };
-    } finally {
+      const result = await run();
       await steps.close();
+      await steps.finish();
+      return { result };
+    } catch (error) {
+      await steps.close();
+      await steps.flush().catch(() => {});
+      throw error;
     }
   };
   return Promise.race([ended(), steps.suspended.then((outcome) => ({ outcome }))]);

@@ -33,6 +33,8 @@ export type WorkOptions = {
   weights?: Record<string, number>;
   /** Maximum delay of reporting an outcome together with others, while more tasks are leased. */
   report_within_ms?: number;
+  /** The version of the handlers, a whole number from 1, which steps keep: see `version` of a handler's context. */
+  version?: number;
   /** Wraps each attempt, for example in a trace span. */
   middleware?: Middleware;
   /** Receives errors of handlers with their task, and errors of calls without one. */
@@ -195,6 +197,7 @@ export async function work(
     lease_seconds = 60,
     stop_seconds = 20,
     report_within_ms = 200,
+    version = 1,
   } = options;
   const { low, high } = options.prefetch ?? { low: concurrency - 1, high: concurrency };
   check(handlers, concurrency, low, high);
@@ -214,6 +217,7 @@ export async function work(
     low,
     claimsCanEnd: queues.length === 1 && !weights,
     report_within_ms,
+    version,
   });
   const finished = stopped(stopping).then(() => executor.finish(stop_seconds));
   if (stopping.aborted) return executor.counts;

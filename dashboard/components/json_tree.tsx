@@ -64,14 +64,21 @@ function Node({ name, value, depth }: { name: string; value: unknown; depth: num
 }
 
 /** JSON as a tree whose parts can be closed. The page never executes it. */
+export function Tree({ value }: { value: unknown }) {
+  return (
+    <div class="tree">
+      {isLeaf(value) ? <Leaf value={value} /> : <Branch value={value as object} depth={0} />}
+    </div>
+  );
+}
+
+/** A panel with JSON as a tree; nothing for null. */
 export function Json({ title, value: whole }: { title: string; value: unknown }) {
   const value = useHidden().value(whole);
   if (value === null || value === undefined) return null;
   return (
     <Panel title={title} side={<CopyButton text={pretty(value)} />}>
-      <div class="tree">
-        {isLeaf(value) ? <Leaf value={value} /> : <Branch value={value as object} depth={0} />}
-      </div>
+      <Tree value={value} />
     </Panel>
   );
 }

@@ -18,7 +18,7 @@ import { Icon } from './icon.tsx';
 
 type Tone = 'active' | 'good' | 'warn' | 'bad' | '';
 
-/** The states of tasks and runs, of queues, schedules and their fires, of pools and segments. */
+/** The states of tasks, runs and steps, of queues, schedules and their fires, of pools and segments. */
 const looks: Record<string, [IconNode, Tone]> = {
   ready: [Circle, 'active'],
   waiting: [Clock, ''],
@@ -30,6 +30,8 @@ const looks: Record<string, [IconNode, Tone]> = {
   cancelled: [Ban, ''],
   expired: [Hourglass, 'warn'],
   superseded: [CornerUpRight, ''],
+  retrying: [CornerUpRight, 'warn'],
+  'timed out': [Hourglass, 'warn'],
   paused: [Pause, 'warn'],
   overdue: [TriangleAlert, 'warn'],
   fired: [CircleCheck, 'good'],

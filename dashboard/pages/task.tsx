@@ -11,6 +11,7 @@ import { Parents } from '../components/parents.tsx';
 import { PayloadForm } from '../components/payload_form.tsx';
 import { Runs } from '../components/runs.tsx';
 import { QueueLink, State, TaskLink } from '../components/state.tsx';
+import { Steps } from '../components/steps.tsx';
 import { TaskLinks } from '../components/task_links.tsx';
 import { Ago, Updated } from '../components/times.tsx';
 import { exactTime } from '../format.ts';
@@ -240,6 +241,7 @@ export function Task({ id }: { id: string }) {
             {task.options && 'depends_on' in task.options && <Parents id={task.id} />}
             <Children key={task.id} id={task.id} />
             <Errors task={task} />
+            <Steps task={task} refresh={polled.refresh} />
             <Runs task={task} />
             <Json title="Payload" value={task.payload} />
             <Json title="Result" value={task.result} />

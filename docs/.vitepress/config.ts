@@ -67,7 +67,7 @@ export default defineConfig({
       { text: 'Findings', items: pagesOf('findings'), collapsed: true },
       {
         text: 'Choosing',
-        items: ['comparison.md', 'seeds.md', 'licences.md'].map(linkTo),
+        items: ['comparison.md', 'steps-compared.md', 'seeds.md', 'licences.md'].map(linkTo),
         collapsed: true,
       },
       {

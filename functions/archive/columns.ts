@@ -2,7 +2,10 @@ import type { SchemaElement } from 'hyparquet';
 
 type Kind = 'id' | 'whole' | 'text' | 'micros' | 'real' | 'flag';
 
-/** The columns of an archived run, in the order of sql/features/archive/runs_to_archive.segment.sql; `?` is nullable. */
+/**
+ * The columns of an archived run, in the order of sql/features/archive/runs_to_archive.segment.sql; `?` is nullable. SQL
+ * leaves out the last one where it is null, and older files don't have it.
+ */
 export const columns = [
   ['id', 'id'],
   ['task_id', 'id'],
@@ -27,6 +30,7 @@ export const columns = [
   ['note', 'text?'],
   ['cancel_requested', 'flag'],
   ['rerun_of', 'id?'],
+  ['steps', 'text?'],
 ] as const satisfies readonly (readonly [string, Kind | `${Kind}?`])[];
 
 export type Column = (typeof columns)[number][0];

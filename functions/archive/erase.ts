@@ -5,7 +5,7 @@ import { readRows } from './parquet.ts';
 import { isConflict, putVerified } from './put.ts';
 import type { Store } from './store.ts';
 
-const erasedColumns: Column[] = ['payload', 'result', 'error', 'note'];
+const erasedColumns: Column[] = ['payload', 'result', 'error', 'note', 'steps'];
 const textOf = (row: RunTexts, column: Column) => row[indexOf(column)] ?? null;
 
 /** The runs of a file without the data of erased tasks; null if the file has no such data. */

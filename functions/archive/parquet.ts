@@ -58,13 +58,14 @@ async function read(
   to: number,
 ): Promise<RunTexts[]> {
   const rows: RunTexts[] = [];
+  const columnsOfFile = new Set(metadata.schema.map(({ name }) => name));
   await parquetRead({
     file,
     metadata,
     parsers,
     rowStart: from,
     rowEnd: to,
-    columns: columns.map(([name]) => name),
+    columns: columns.map(([name]) => name).filter((name) => columnsOfFile.has(name)),
     onComplete(read) {
       for (const row of read) rows.push(columns.map((_, place) => toText(place, row[place])));
     },

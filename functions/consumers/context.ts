@@ -1,10 +1,23 @@
 import { Fatal, RetryIn } from '../../client/errors.ts';
 import type { Context, Handler } from '../../client/worker/handlers.ts';
 import type { LeasedTask } from '../../client/worker/leased_tasks.ts';
+import type { EffectOptions, Step } from '../../client/worker/step_types.ts';
 import type { Bindings } from '../env.ts';
 
 /** What a consumer's handler receives in addition to its task. */
-export type ConsumerContext = Context & {
+export type ConsumerContext = Omit<Context, 'step'> & {
+  step: Step & {
+    /**
+     * A step of one statement that also saves the step: either both take effect or neither, even in a crash. Returns the
+     * rows of the statement, null if it has none. Parameters start at $1.
+     */
+    with<T = unknown>(
+      name: string,
+      statement: string,
+      values?: unknown[],
+      options?: EffectOptions,
+    ): Promise<T>;
+  };
   /** The Worker's bindings, including secrets. */
   env: Bindings & Record<string, unknown>;
   /** Starts at 1. */

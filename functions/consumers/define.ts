@@ -11,11 +11,13 @@ export type Consumer = {
   /** Maximum number of handlers that run at once. */
   concurrency: number;
   lease_seconds: number;
+  /** The version of the handler, which steps keep. */
+  version?: number;
   handler: ConsumerHandler<unknown>;
 };
 
 type Options = Pick<Consumer, 'queue'> &
-  Partial<Pick<Consumer, 'batch' | 'concurrency' | 'lease_seconds'>>;
+  Partial<Pick<Consumer, 'batch' | 'concurrency' | 'lease_seconds' | 'version'>>;
 
 const checkInteger = (name: string, value: number, max: number) => {
   if (Number.isInteger(value) && value >= 1 && value <= max) return;
@@ -39,6 +41,7 @@ export function defineConsumer({
   concurrency = 1,
   batch = concurrency,
   lease_seconds = 60,
+  version = 1,
   schema,
   handler,
 }: Options & { schema?: StandardSchemaV1; handler: ConsumerHandler<never> }): Consumer {
@@ -53,11 +56,12 @@ export function defineConsumer({
   checkInteger('concurrency', concurrency, 1000);
   checkInteger('batch', batch, 10_000);
   checkInteger('lease_seconds', lease_seconds, 86_400);
+  checkInteger('version', version, 1_000_000);
   const runHandler = handler as ConsumerHandler<unknown>;
   const checked: ConsumerHandler<unknown> = async (task, context) => {
     if (!schema) return runHandler(task, context);
     const payload = await parsePayload(schema, task.payload);
     return runHandler({ ...task, payload } as Claimed, context);
   };
-  return { queue, batch, concurrency, lease_seconds, handler: checked };
+  return { queue, batch, concurrency, lease_seconds, version, handler: checked };
 }

@@ -93,7 +93,10 @@ function createSource(drain: DrainState, { batch }: Consumer): Source {
   const { query, isShort, of, run, claimed } = drain.budget;
   const { enough_seconds = enoughSeconds(SECONDS) } = drain.options;
   const source = of(
-    sqlSource({ query: async (text, values) => ({ rows: await query(text, values) }) }),
+    sqlSource(
+      { query: async (text, values) => ({ rows: await query(text, values) }) },
+      drain.env.TOCK_URL,
+    ),
   );
   return {
     ...source,
@@ -118,7 +121,7 @@ function createSource(drain: DrainState, { batch }: Consumer): Source {
 }
 
 async function consume(drain: DrainState, consumer: Consumer): Promise<void> {
-  const { queue, handler, batch, concurrency, lease_seconds } = consumer;
+  const { queue, handler, batch, concurrency, lease_seconds, version = 1 } = consumer;
   const { seconds = SECONDS, worker = 'worker', wakeups, on_error = logError } = drain.options;
   const stop_seconds = Math.min(5, seconds / 4);
   const for_seconds = Math.max(0, drain.left() - stop_seconds);
@@ -131,6 +134,7 @@ async function consume(drain: DrainState, consumer: Consumer): Promise<void> {
     stop_seconds,
     signal: drain.stop,
     lease_seconds,
+    version,
     on_error,
     ...(wakeups && { wakeups }),
   });

@@ -13,15 +13,15 @@ import {
   type RunTask,
   resultOrSuspended,
 } from '../../client/worker/run.ts';
+import type { RunSteps } from '../../client/worker/steps.ts';
 import type { Query } from '../database/types.ts';
 import { type ConsumerContext, plainContext } from './context.ts';
+import { createStepWith, leaseLostText } from './step_with.ts';
 import { transactionalStatement } from './transactional_statement.ts';
-
-const leaseLostText = 'this task is no longer ours';
 
 /** If complete() finds no lease, the statement casts leaseLostText to a number: this error undoes the effect. */
 function completingStatement(statement: string, at: number): string {
-  const { text, read } = transactionalStatement(statement, at);
+  const { text, read } = transactionalStatement('completeWith', statement, at);
   // The line break ends a comment at the end of the handler's statement.
   return `with effect as ${read ? 'materialized ' : ''}(${text}
   ), ours as materialized (
@@ -40,12 +40,18 @@ const isUnknown = ({ code = '' }: { code?: string }) => !code || /^(08|57P0|E[A-
 type ReportedOutcome = Extract<TaskOutcome, { kind: 'reported' }> | null;
 
 /** Sends completeWith() at most once: after a lost answer, a second statement could repeat its effect. */
-function createCompleter(query: Query, leased: LeasedTask, resultOptions: ResultOptions) {
+function createCompleter(
+  query: Query,
+  leased: LeasedTask,
+  resultOptions: ResultOptions,
+  steps: RunSteps,
+) {
   let reported: ReportedOutcome = null;
   let pending: Promise<void> | null = null;
 
   async function send(text: string, values: unknown[]): Promise<void> {
     try {
+      await steps.finish();
       await query(text, values);
       reported = { kind: 'reported', as: 'done' };
     } catch (error) {
@@ -116,8 +122,16 @@ export function createRunner(
 ): RunTask {
   return async (leased, handler, error) => {
     const { context: workerContext, resultOptions, steps } = createContext(leased);
-    const { completeWith, reported, settled } = createCompleter(query, leased, resultOptions);
-    const context = { ...workerContext, ...plainContext(leased, env, left), completeWith };
+    const { completeWith, reported, settled } = createCompleter(
+      query,
+      leased,
+      resultOptions,
+      steps,
+    );
+    const step = Object.assign(workerContext.step.bind(null), workerContext.step, {
+      with: createStepWith(query, leased, steps),
+    });
+    const context = { ...workerContext, ...plainContext(leased, env, left), step, completeWith };
     const timeout = watchTimeout(leased.abort.signal, enough_seconds);
     const runHandler = async () => handler(leased.task, context as never);
     try {

@@ -34,13 +34,19 @@ export type TransactionalStatement = {
   text: string;
   /** True if it only reads. PostgreSQL runs such a statement in `with` only as far as its rows are read. */
   read: boolean;
+  /** True if it returns rows. */
+  returns: boolean;
 };
 
-/** Throws a RangeError unless the text is exactly one statement with as many parameters as values. */
-export function transactionalStatement(statement: string, values: number): TransactionalStatement {
+/** Throws a RangeError, which names `caller`, unless the text is exactly one statement with as many parameters as values. */
+export function transactionalStatement(
+  caller: string,
+  statement: string,
+  values: number,
+): TransactionalStatement {
   const form = maskLiterals(statement).replace(/[;\s]+$/, '');
   if (!/\S/.test(form) || form.includes(';')) {
-    throw new RangeError('completeWith: pass exactly one statement');
+    throw new RangeError(`${caller}: pass exactly one statement`);
   }
   const highest = Math.max(
     0,
@@ -48,12 +54,14 @@ export function transactionalStatement(statement: string, values: number): Trans
   );
   if (highest !== values) {
     throw new RangeError(
-      `completeWith: the statement uses parameters up to $${highest}, but ${values} values were passed`,
+      `${caller}: the statement uses parameters up to $${highest}, but ${values} values were passed`,
     );
   }
   // A `with` list may precede the verb, with names like those of verbs.
   const verb = /\b(select|values|table|(insert|merge)\s+into|delete\s+from|update\s+(?!as\b))/i;
-  const [keyword = ''] = verb.exec(outsideParentheses(form)) ?? [];
+  const outside = outsideParentheses(form);
+  const [keyword = ''] = verb.exec(outside) ?? [];
   const text = statement.slice(0, form.length);
-  return { text, read: !/^(insert|merge|delete|update)/i.test(keyword) };
+  const read = !/^(insert|merge|delete|update)/i.test(keyword);
+  return { text, read, returns: read || /\breturning\b/i.test(outside) };
 }

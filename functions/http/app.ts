@@ -15,6 +15,7 @@ import { clearing } from '../routes/clearing.ts';
 import { concurrency_keys } from '../routes/concurrency_keys.ts';
 import { dashboard } from '../routes/dashboard.ts';
 import { doctor } from '../routes/doctor.ts';
+import { events } from '../routes/events.ts';
 import { explain } from '../routes/explain.ts';
 import { health } from '../routes/health.ts';
 import { keys } from '../routes/keys.ts';
@@ -64,6 +65,7 @@ const taskRoutes = [
   claim,
   leases,
   steps,
+  events,
   pools,
 ];
 const adminRoutes = [

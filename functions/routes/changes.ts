@@ -152,7 +152,7 @@ export function changes(app: App, connect: Connect): void {
     tag: 'Tasks',
     summary: 'Erase the data of an ended task for good',
     description:
-      'The call erases payload, results, errors, notes, unique key and concurrency key of all its runs. The next vacuum removes them from disk. The archive erases them in its next steps.',
+      'The call erases its steps, and payload, results, errors, notes, unique key and concurrency key of all its runs. The next vacuum removes them from disk. The archive erases them in its next steps.',
     returns: 'The number of runs that the call erased.',
     params,
     statement: authorizedForTasks(

@@ -14,6 +14,12 @@ const request = {
   request_id: s.requestId.nullish(),
   reason: s.text(200).nullish().describe('Why the tasks run again. The old task shows it.'),
 };
+const from_step = s
+  .text(200)
+  .nullish()
+  .describe(
+    'The new task has the steps that were saved before this one. It is for one task. Default: no steps.',
+  );
 const again = s.flag
   .nullish()
   .describe('Whether tasks that have a rerun already run again too. Default: true.');
@@ -32,7 +38,7 @@ const rerun = z.strictObject({
 
 const rerunRows = `(select r.id::text as id, r.state, r.rerun_id::text as rerun_id, r.refused
   from tock.rerun(p_ids => key.ids, p_request_id => ${ownRequestId('$3')}, p_reason => $4,
-    p_again => coalesce($5::boolean, true)) as r where key.ids <> '{}' offset 0) as v`;
+    p_again => coalesce($5::boolean, true), p_from_step => $6) as r where key.ids <> '{}' offset 0) as v`;
 
 function refused(body: string) {
   const { id, state, refused: why } = JSON.parse(body) as z.output<typeof rerun>;
@@ -64,10 +70,16 @@ export function reruns(app: App, connect: Connect): void {
       'The new task has the last payload, priority, tenant, `max_attempts` and options of the old one. It has no unique key, and no expiry that has passed.',
     returns: 'The state of the old task, and the id of the new one.',
     params: z.strictObject({ id: s.taskId }),
-    body: s.options({ again, ...request }),
+    body: s.options({ again, from_step, ...request }),
     repeatable: true,
     statement: authorizedForTasks('enqueue', 'v.id, v.state, v.rerun_id, v.refused', rerunRows),
-    values: ({ params, body, requestId }) => [[params.id], requestId, body.reason, body.again],
+    values: ({ params, body, requestId }) => [
+      [params.id],
+      requestId,
+      body.reason,
+      body.again,
+      body.from_step,
+    ],
     answer: rerun,
     none: {
       status: 404,
@@ -87,11 +99,16 @@ export function reruns(app: App, connect: Connect): void {
     description: 'The call treats each task like POST /v1/tasks/{id}/rerun.',
     returns: 'One row for each task. The answer leaves out unknown ids.',
     params: s.noParams,
-    body: s.options({ ids: s.list(s.id, 1).describe('The ids of the tasks.'), again, ...request }),
+    body: s.options({
+      ids: s.list(s.id, 1).describe('The ids of the tasks.'),
+      again,
+      from_step,
+      ...request,
+    }),
     needsBody: true,
     repeatable: true,
     statement: authorizedForTasks('enqueue', "coalesce(json_agg(v), '[]') as tasks", rerunRows),
-    values: ({ body, requestId }) => [body.ids, requestId, body.reason, body.again],
+    values: ({ body, requestId }) => [body.ids, requestId, body.reason, body.again, body.from_step],
     answer: z.strictObject({ tasks: z.array(rerun) }),
   });
 

@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import * as s from '../http/schemas.ts';
 
-const options = {
+export const taskOptions = {
   payload: s.anything
     .optional()
     .describe('Any JSON, up to `max_payload_bytes` of the queue. Default: null.'),
@@ -89,11 +89,11 @@ const options = {
 };
 
 export const task = s
-  .options(options)
+  .options(taskOptions)
   .refine(...s.oneTime)
   .openapi('Task');
 export const single = s
-  .options({ ...options, request_id: s.requestId.nullish() }, 'tasks', 'payloads')
+  .options({ ...taskOptions, request_id: s.requestId.nullish() }, 'tasks', 'payloads')
   .refine(...s.oneTime);
 export const batch = s.options({
   tasks: s.list(task, 0).describe('The tasks. The call adds all or none.'),
@@ -161,7 +161,7 @@ export const taskAnswer = z.strictObject({
     .array(
       z.strictObject({
         id: s.id,
-        kind: z.enum(['rerun', 'redrive']),
+        kind: z.enum(['rerun', 'redrive', 'fork']),
         reason: z.string().nullable(),
         created_at: s.moment,
       }),

@@ -36,13 +36,44 @@ export type Claim = {
 
 /** A worker's request to end runs; `acknowledged` is the time of the answer that confirmed it. */
 export type End = {
-  verb: 'complete' | 'fail' | 'release';
+  /** suspend: the run ends if its step has to wait. Such an end is never acknowledged here. */
+  verb: 'complete' | 'fail' | 'release' | 'suspend';
   lease: string;
   sent: number;
   acknowledged?: number;
   runs: Run[];
   /** The tasks that it completes for good: no further stage follows, and they wait for no spawned task. */
   final: string[];
+};
+
+/** An execution of a step's function. `since` is the time at which the claim of its run was sent. */
+export type Execution = { task: string; run: string; name: string; since: number; at: number };
+
+/** What an answer said about a step: the outcome of the call that saved it, or with `read` what a later run got. */
+export type StepFact = {
+  task: string;
+  run: string;
+  name: string;
+  sent: number;
+  answered: number;
+  state: string;
+  result: unknown;
+  /** The time until which it waits. */
+  due?: number;
+  event?: string;
+  read: boolean;
+};
+
+/** A signal, whose payload is `{ s }`. `acknowledged`, `accepted` and `woken` are of its answer. */
+export type Signal = {
+  s: number;
+  event: string;
+  sent: number;
+  acknowledged?: number;
+  accepted?: boolean;
+  woken?: number;
+  /** Its transaction was rolled back. */
+  undone?: true;
 };
 
 /** A pause of a queue. No claim may return its tasks between `acknowledged` and `until`, the time of the resume. */
@@ -79,6 +110,9 @@ export function openJournal(write: (line: string) => void = () => {}) {
   const pauses: Pause[] = [];
   const repeats: Repeat[] = [];
   const crashes: number[] = [];
+  const executions: Execution[] = [];
+  const steps: StepFact[] = [];
+  const signals = new Map<number, Signal>();
   const cancelWanted = new Set<string>();
   const stored = new Map<string, Stored>();
   /** For each lease its runs and its ends. */
@@ -102,6 +136,9 @@ export function openJournal(write: (line: string) => void = () => {}) {
     pauses,
     repeats,
     crashes,
+    executions,
+    steps,
+    signals,
     /** Tasks that a client tried to cancel, whatever the answer. */
     cancelWanted,
     /** Tasks that the observer has seen ended. Retention may have dropped them since. */
@@ -147,6 +184,14 @@ export function openJournal(write: (line: string) => void = () => {}) {
     repeated: (repeat: Repeat) => void repeats.push(note('repeated', repeat)),
     rerun: (rerun: Rerun) => void reruns.push(note('rerun', rerun)),
     crashed: (at: number) => void crashes.push(note('crashed', at)),
+    executed: (execution: Execution) => void executions.push(note('executed', execution)),
+    stepped: (fact: StepFact) => void steps.push(note('stepped', fact)),
+    /** Recorded before the signal is sent. */
+    signalling: (signal: Signal) => void signals.set(signal.s, note('signalling', signal)),
+    signalled(s: number, answer: Omit<Signal, 's' | 'event' | 'sent'>): void {
+      note('signalled', { s, ...answer });
+      Object.assign(signals.get(s) ?? {}, answer);
+    },
     seen: (task: Stored) => void stored.set(task.id, note('seen', task)),
   };
 }

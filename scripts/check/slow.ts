@@ -9,7 +9,7 @@ export const slow = [
   'test/**/*{-load,-races,-large,-many,-repeats,flat,plans,stress}.test.ts',
   // Quick runs use the browser only in dashboard/pages, and workerd only in worker/worker.
   'test/dashboard/{actions,audit-log,axe,bulk-changes,counts,diagnoses,edges,empty-lists,forms}.test.ts',
-  'test/dashboard/{groups,lists,schedules,shell,task,variables,workers}.test.ts',
+  'test/dashboard/{groups,lists,schedules,shell,steps,task,variables,workers}.test.ts',
   'test/waiting/{one-process,workerd}.test.ts',
   'test/worker/{archive,bundle,edges}.test.ts',
   'test/client/{bundle,guide,kills,leases}.test.ts',
@@ -21,7 +21,7 @@ export const slow = [
   'test/cli/{bulk-changes,changes,claim-several,export,http,listings,migrate,migrate-refusals}.test.ts',
   'test/cli/{migrate-together,package,package-client,program,project,tls,work}.test.ts',
   'test/http/{claim-state,promtool,stalled-bodies,wait-for-end}.test.ts',
-  'test/archive/{archive,end-segment,faults,gaps,s3,task-histories}.test.ts',
+  'test/archive/{archive,end-segment,faults,gaps,s3,steps,task-histories}.test.ts',
   'test/sql/features/dependencies/{notified,open-completions}.test.ts',
   'test/sql/read/attempts.test.ts',
   'test/sql/features/schedules/{cron-library,locked-schedules}.test.ts',

@@ -58,6 +58,48 @@ comment on function tock.http_task is
   'GET /v1/tasks/:id with an archive: authorize() and task() with the runs read from the archive. Returns '
   'the body of the answer, {missing} if more has to be read, null if there is no such task.';
 
+-- The archive has the steps of a task with its last run. Until the segment of that run is dropped, they are
+-- in the database.
+create or replace function tock.http_task_steps(p_key text, p_id bigint, p_rows jsonb, p_scanned bigint[])
+returns text language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
+declare
+  v_own bigint := tock.visible_task(p_key, p_id);
+  v_task record;
+  v_steps jsonb;
+begin
+  perform tock.authorize(p_key, 'read', tock.queue_for_authorization(p_key, v_own), true, p_rows <> '[]');
+  if exists (select from tock.resolve_tasks(array[tock.first_id(v_own)])) then
+    v_steps := (
+      select pg_catalog.jsonb_agg(pg_catalog.to_jsonb(s)
+        || pg_catalog.jsonb_build_object('child_id', s.child_id::text))
+      from tock.task_steps(v_own) s);
+  else
+    select t.* into v_task from tock.task_with(p_id, tock.archived_runs(p_rows), p_scanned) t;
+    if v_task.missing is not null then
+      return pg_catalog.json_build_object('missing', v_task.missing)::text;
+    elsif v_task.id is null or not tock.authorize_archived(p_key, 'read', v_task.tenant,
+      coalesce(v_task.runs -> 0 ->> 'queue', v_task.queue), v_task.options)
+    then
+      return null;
+    end if;
+    v_steps := (
+      select r.steps::jsonb from pg_catalog.jsonb_to_recordset(p_rows) r (
+        task_id bigint, next_id bigint, steps text)
+      where r.task_id = v_task.id and r.next_id is null and not exists (
+        select from tock.archive_erasures e where e.task_id = r.task_id));
+  end if;
+  return (
+    select pg_catalog.json_build_object('steps', coalesce(pg_catalog.json_agg(
+      e.step || pg_catalog.jsonb_build_object('n', e.n) order by e.n), '[]'))::text
+    from pg_catalog.jsonb_array_elements(v_steps) with ordinality e (step, n));
+end $$;
+
+comment on function tock.http_task_steps is
+  'GET /v1/tasks/:id/steps with an archive: authorize() and task_steps(), or the steps read from the '
+  'archive. Returns the body of the answer, {missing} if more has to be read, null if there is no such task.';
+
 -- The files are listed newest first, and a cursor is the next file. tasks() lists tasks that are still in the
 -- database.
 create or replace function tock.archive_search(
@@ -111,6 +153,8 @@ begin
     return null;
   end if;
   perform tock.request_erasure(v_task.id, v_task.queue);
+  -- they may lie in a later segment than its last run
+  delete from tock.steps s where s.task_id = v_task.id;
   v_runs := pg_catalog.jsonb_array_length(v_task.runs);
   perform tock.write_audit_log('erase', v_task.id::text,
     pg_catalog.jsonb_build_object('queue', v_task.queue, 'runs', v_runs));

@@ -109,7 +109,7 @@ create table tock.reruns (
   kind text not null,
   reason text,
   primary key (of_id, number),
-  constraint kind_is_known check (kind in ('rerun', 'redrive')),
+  constraint kind_is_known check (kind in ('rerun', 'redrive', 'fork')),
   constraint rerun_is_another_task check (id <> of_id),
   constraint reruns_are_counted check (number > 0)
 );

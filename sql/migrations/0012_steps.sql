@@ -2,13 +2,17 @@
 
 -- A row is appended when a worker saves a step, and when an event comes for a task that waits for it. A step
 -- has ended once one of its rows is done, failed or timed_out. Before that it may have a row for each failed
--- attempt (retrying), or one that says until when the task sleeps or waits (waiting). The position is that of
--- the run that saved the row, or a newer one, so steps are dropped with the segment of their run.
+-- attempt (retrying), or one that says until when the task sleeps or waits (waiting). A row that is unused
+-- says that a later handler did not ask for the step. The position is that of the run that saved the row, or
+-- a newer one, so steps are dropped with the segment of their run.
 create table tock.steps (
   position bigint not null,
   task_id bigint not null,
   saved_at timestamptz not null default clock_timestamp(),
   due_at timestamptz,
+  child_id bigint,
+  version integer,
+  unused boolean not null default false,
   kind text not null,
   state text not null,
   name text collate "C" not null,
@@ -16,10 +20,11 @@ create table tock.steps (
   result jsonb,
   error jsonb,
   primary key (task_id, name, position),
-  constraint step_is_of_a_kind check (kind in ('step', 'sleep', 'event')),
+  constraint step_is_of_a_kind check (kind in ('step', 'sleep', 'event', 'child', 'link')),
   constraint step_state_is_known check (state in ('done', 'failed', 'timed_out', 'retrying', 'waiting')),
   constraint step_that_waits_is_due check ((due_at is not null) = (state in ('retrying', 'waiting'))),
-  constraint only_a_wait_has_an_event check ((event is not null) = (kind = 'event'))
+  constraint only_a_wait_has_an_event check ((event is not null) = (kind = 'event')),
+  constraint only_an_invocation_has_a_child check ((child_id is not null) = (kind = 'child'))
 ) partition by range (position);
 
 do $$
@@ -58,3 +63,14 @@ create table tock.event_waits (
 );
 
 create index event_waits_by_event on tock.event_waits (event, task_id);
+create index event_waits_by_time on tock.event_waits (waiting_since);
+
+-- Links by which anyone who has the token signals an event, once.
+create table tock.event_links (
+  token_hash bytea primary key,
+  expires_at timestamptz not null,
+  used_at timestamptz,
+  event text collate "C" not null
+);
+
+create index event_links_by_expiry on tock.event_links (expires_at);

@@ -17,7 +17,7 @@ declare
   v_next bigint;
   v_waits record;
   v_task_id bigint;
-  v_internal text[] := '{stage,suspended,keeps_key}';
+  v_internal text[] := '{stage,suspended,keeps_key,wake_at}';
 begin
   if v_first.id is null and pg_catalog.cardinality(p_archived) > 0 then
     v_first := tock.archived_run(p_archived, p_id, p_id);

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
+import { ByteWriter, parquetWrite } from 'hyparquet-writer';
 import { expect, test } from 'vitest';
-import { columns, type RunTexts } from '../../functions/archive/columns.ts';
-import { readRows, toParquet } from '../../functions/archive/parquet.ts';
+import { columns, fromText, type RunTexts, schema } from '../../functions/archive/columns.ts';
+import { findRows, readRows, toParquet } from '../../functions/archive/parquet.ts';
 
 /** Any text that PostgreSQL can store: Unicode without U+0000. */
 const text = fc.oneof(
@@ -35,6 +36,33 @@ test('runs with any values are read as they were written', async () => {
     fc.asyncProperty(rows, async (unsorted) => {
       const sorted = unsorted.toSorted((a, b) => (BigInt(a[0] ?? 0) < BigInt(b[0] ?? 0) ? -1 : 1));
       expect(await readRows(toParquet(unsorted))).toEqual(sorted);
+    }),
+  );
+});
+
+/** A file as it was before runs had steps. */
+function olderFile(run: RunTexts): Uint8Array {
+  const older = columns.slice(0, -1);
+  const writer = new ByteWriter();
+  parquetWrite({
+    writer,
+    columnData: older.map(([name], at) => ({ name, data: [fromText(at, run[at] ?? null)] })),
+    schema: [{ name: 'run', num_children: older.length }, ...schema.slice(1, columns.length)],
+  });
+  return writer.getBytes();
+}
+
+test('an older file is read as runs without steps', async () => {
+  await fc.assert(
+    fc.asyncProperty(row, async (run) => {
+      const bytes = olderFile(run);
+      const runs = [[...run.slice(0, -1), null]];
+      expect(await readRows(bytes)).toEqual(runs);
+      const file = {
+        byteLength: bytes.length,
+        slice: (start: number, end?: number) => bytes.slice(start, end).buffer as ArrayBuffer,
+      };
+      expect(await findRows(file, 'id', BigInt(run[0] ?? 0))).toEqual(runs);
     }),
   );
 });

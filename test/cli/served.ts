@@ -1,4 +1,4 @@
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { connect } from '../../functions/database/connect.ts';
 import { createApp } from '../../functions/http/app.ts';
@@ -8,6 +8,8 @@ export type ServedApp = {
   url: string;
   /** The requests in order, like `POST /v1/…`. */
   calls: string[];
+  /** The number of requests that it is working on. */
+  busy(): number;
   /** Answers the next `count` calls with a 503, without doing them. */
   refuse(count: number): void;
   /** Does the next `count` calls, but answers them with a 503. */
@@ -20,10 +22,11 @@ export type ServedApp = {
 /** The real app on a Node server. */
 export async function serveApp(db: Database, env: object = {}): Promise<ServedApp> {
   const calls: string[] = [];
+  let busy = 0;
   let refuseNext = 0;
   let loseNext = 0;
   const app = createApp(connect);
-  const server = createServer(async (incoming, outgoing) => {
+  async function answer(incoming: IncomingMessage, outgoing: ServerResponse): Promise<unknown> {
     const chunks: Buffer[] = [];
     for await (const chunk of incoming) chunks.push(chunk);
     calls.push(`${incoming.method} ${incoming.url}`);
@@ -36,7 +39,11 @@ export async function serveApp(db: Database, env: object = {}): Promise<ServedAp
     const response = await app.fetch(request, { ...env, DATABASE_URL: db.edgeUrl });
     if (loseNext-- > 0) return outgoing.writeHead(503).end();
     outgoing.writeHead(response.status, Object.fromEntries(response.headers));
-    outgoing.end(Buffer.from(await response.arrayBuffer()));
+    return outgoing.end(Buffer.from(await response.arrayBuffer()));
+  }
+  const server = createServer(async (incoming, outgoing) => {
+    busy++;
+    await answer(incoming, outgoing).finally(() => busy--);
   });
   await new Promise<void>((resolve) => {
     server.listen(0, '127.0.0.1', resolve);
@@ -45,6 +52,7 @@ export async function serveApp(db: Database, env: object = {}): Promise<ServedAp
   return {
     url: `http://127.0.0.1:${port}`,
     calls,
+    busy: () => busy,
     refuse(count) {
       refuseNext = count;
     },

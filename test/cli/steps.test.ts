@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
+import { save } from '../sql/features/steps/steps.ts';
+import { claim, type Run } from '../sql/verbs.ts';
 import { transports } from './transports.ts';
 
-const { cli } = transports('enqueue,claim,read');
+const { cli, connect, json, out } = transports('enqueue,claim,read');
 
 test('the steps of a task are listed, and a signal wakes the tasks that wait', async () => {
   const id = (await cli('enqueue', 'flow')).out.trim();
@@ -12,4 +14,28 @@ test('the steps of a task are listed, and a signal wakes the tasks that wait', a
     'The event had a payload before, which stays.\n',
   );
   expect(await cli('signal', 'flow/2', 'no JSON')).toMatchObject({ code: 2 });
+});
+
+test('a task is shown with its steps below its runs', async () => {
+  const id = (await out('enqueue', 'orders')).trim();
+  expect(await cli('task', id, '--steps')).toMatchObject({
+    code: 0,
+    err: `Task ${id} has saved no step.\n`,
+  });
+  const client = await connect();
+  const [run] = await claim(client, 'orders');
+  await save(run as Run, { name: 'charge', result: { receipt: 7 } }, client);
+  await save(run as Run, { name: 'approval', event: 'orders/17' }, client);
+  await client.end();
+  const shown = await out('task', id, '--steps');
+  expect(shown).toMatch(
+    /^run .*\n.* superseded .*\n\nstep .*\ncharge +step +done +- +{"receipt":7} .*\n/m,
+  );
+  expect(shown).toMatch(/^approval +event +waiting +- +for orders\/17 /m);
+  expect(await json('task', id, '--steps')).toMatchObject({
+    id,
+    steps: [{ name: 'charge' }, { name: 'approval', event: 'orders/17' }],
+  });
+  expect(await out('task', id)).not.toContain('charge');
+  expect(await json('task', id)).not.toHaveProperty('steps');
 });

@@ -173,6 +173,65 @@ const scenarios: Record<string, Scenario> = {
     return [seen, await shown(tock, id)];
   },
 
+  async 'a flow invokes children, is approved by a link, and is forked'({ tock, advance }, q) {
+    const ran: string[] = [];
+    const urls = new Set<string>();
+    let pass = 0;
+    const flow: Handler = async (_task, { step, waitFor, version }) => {
+      await step('quick', () => ran.push('quick'), { later: true });
+      if (pass === 1) await step('old', () => ran.push('old'), { later: true });
+      urls.add(await waitFor.url('link', `${q}/approved`));
+      const approval = await waitFor('approval', `${q}/approved`);
+      const children = await Promise.all([
+        step.invoke('child', `${q}-child`, 1),
+        step.invoke('child', `${q}-child`, 2, { max_attempts: 1 }).catch(({ name }) => name),
+      ]);
+      const late = await waitFor('late', `${q}/never`, {
+        timeout_seconds: 60,
+        on_timeout: 'throw',
+      }).catch(({ name }) => name);
+      return { approval, children, late, version: await version() };
+    };
+    const child: Handler = async ({ payload }) => {
+      ran.push(`child ${payload}`);
+      if (payload === 2) throw new Error('no');
+      return payload;
+    };
+    const id = await tock.enqueue(q, 1);
+    const shownSteps = async (task: string) =>
+      (await tock.steps(task))?.map((step) =>
+        some(step, 'name kind state result version unused failures'),
+      );
+    const passes: unknown[] = [];
+    const work = async () => {
+      pass++;
+      await tock.work({ [q]: flow, [`${q}-child`]: child }, { until: 'empty', version: pass });
+      passes.push([...ran], (await tock.task(id))?.state);
+    };
+    await work();
+    const [url = ''] = urls;
+    const link = new URL(url).pathname;
+    const posts: unknown[] = [await tock.call('POST', link, { by: 'ann' })];
+    posts.push(await tock.call('POST', link, {}).catch(({ status }) => status));
+    posts.push(await tock.call('POST', `${link}0`, {}).catch(({ status }) => status));
+    await work();
+    await advance(61);
+    await work();
+    const steps = (await shownSteps(id))?.filter(({ name }) => name !== 'link');
+    const end = await shown(tock, id);
+    const [again] = await tock.rerun([id], { from_step: 'child' });
+    await work();
+    const forked = await shownSteps(again?.rerun_id ?? '');
+    return {
+      passes,
+      urls: urls.size,
+      posts,
+      steps,
+      end: some(end ?? {}, 'state attempt result'),
+      forked: forked?.filter(({ name }) => name !== 'link'),
+    };
+  },
+
   async 'a worker runs handlers to the end'({ tock, advance }, q) {
     await tock.enqueueMany(q, payloadTasks(3));
     const seen: unknown[] = [];

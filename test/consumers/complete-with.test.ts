@@ -57,10 +57,13 @@ test('quoted text and comments are neither parameters nor verbs', () => {
   const escaped = "select e'\\'$2', 'insert into x' from t where c = 'x'";
   const named = 'with update as (select 1) select * from update';
   const read = true;
-  expect(transactionalStatement(`${quoted} /* $7 */ -- $8`, 0)).toEqual({ read, text: quoted });
-  expect(transactionalStatement(escaped, 0)).toMatchObject({ read, text: escaped });
-  expect(transactionalStatement(named, 0)).toMatchObject({ read });
-  const update = transactionalStatement('update x set a = $2 where b = $1', 2);
+  expect(transactionalStatement('completeWith', `${quoted} /* $7 */ -- $8`, 0)).toMatchObject({
+    read,
+    text: quoted,
+  });
+  expect(transactionalStatement('completeWith', escaped, 0)).toMatchObject({ read, text: escaped });
+  expect(transactionalStatement('completeWith', named, 0)).toMatchObject({ read });
+  const update = transactionalStatement('completeWith', 'update x set a = $2 where b = $1', 2);
   expect(update).toMatchObject({ read: false });
 });
 

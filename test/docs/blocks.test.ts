@@ -16,6 +16,7 @@ const folders = [
   'README.md',
   'docs/getting-started.md',
   'docs/concepts.md',
+  'docs/steps-compared.md',
   'docs/guides',
   'docs/quickstarts',
   'docs/recipes',

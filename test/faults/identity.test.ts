@@ -54,3 +54,17 @@ test('a jump past the end of the last segment creates a segment for the new posi
   await finishAll(client, 'load');
   await expectDone(client, ids);
 });
+
+test('a job that makes segments right after a restore checks the server first', async () => {
+  await enqueue(client, 'load', numberedTasks(2));
+  const stored = await newestStored(client);
+  // As on another server: current_segment() returns null until it is compiled again.
+  await client.query(`select setval('tock.system_identity', 1);
+    create or replace function tock.current_segment() returns integer language plpgsql stable
+      as 'begin return null; end'`);
+  await createSegments(client);
+  expect(await value(client, 'select tock.current_segment() is not null')).toBe(true);
+  const [id] = await enqueue(client, 'load', numberedTasks(1));
+  expect(positionOf(id as string)).toBeGreaterThan(stored + 2 ** 20);
+  expect(await guardFindings(client)).toEqual(['restored']);
+});

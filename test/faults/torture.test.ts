@@ -44,6 +44,8 @@ test('each fault that is planted in a driver is found', { timeout }, async () =>
     'lost enqueue': /^(lost|dropped without an end)$/,
     'doubled run': /^a run was leased twice$/,
     'doubled enqueue': /^stored twice$/,
+    'lost checkpoint': /^a step ran after its checkpoint$/,
+    'lost signal': /^(a signal was lost|a signalled task still waited|two payloads were accepted)$/,
   };
   expect(Object.keys(kinds)).toEqual(plantNames);
   const { differences, text } = await ran({

@@ -74,7 +74,9 @@ test.each(bodies)('%s says once for each wrong field what is allowed', async (ro
   expect(refused).toBeGreaterThan(0);
 });
 
-const forms = bodies.map(([route, schema]) => {
+// A link takes any object.
+const formed = bodies.filter(([route]) => !route.includes('/v1/events/'));
+const forms = formed.map(([route, schema]) => {
   const every = schema.anyOf ?? [schema.$ref ? document.components.schemas.Changes : schema];
   const names = Object.keys(Object.assign({}, ...every.map((form) => form?.properties)));
   return [route, names.length > 0 ? names : ['none']] as const;

@@ -81,3 +81,51 @@ test('a key of another queue neither saves nor reads steps', async () => {
   for (const path of [`leases/${lease}/steps?id=${id}`, `tasks/${id}/steps`])
     expect((await tock.send(`GET /v1/${path}`, { key })).status, path).toBe(403);
 });
+
+test('a key needs the scope enqueue for the queue of a child', async () => {
+  const invoke = (queue: string) => ({ name: queue, invoke: { queue, payload: 1 } });
+  const { save } = await begun('invoker');
+  const claimer = await tock.makeKey(['claim'], ['invoker', 'invoked']);
+  expect((await save(invoke('invoked'), claimer)).status).toBe(403);
+  const both = await tock.makeKey(['claim', 'enqueue'], ['invoker', 'invoked']);
+  expect((await save(invoke('elsewhere'), both)).status).toBe(403);
+  const field = 'steps[0].invoke.priority';
+  const bad = { name: 'bad', invoke: { queue: 'invoked', priority: 99 } };
+  expect(await save(bad, both)).toMatchObject({ status: 422, body: { field } });
+  expect((await save(invoke('invoked'), both)).body.steps).toMatchObject([{ state: 'waiting' }]);
+  expect((await tock.claim('invoked')).tasks).toMatchObject([{ payload: 1 }]);
+});
+
+test('a link signals its event without a key, once', async () => {
+  const { id, save } = await begun('linked');
+  await save({ event: 'linked/1' });
+  const key = await tock.makeKey(['enqueue'], ['linked']);
+  const claimer = await tock.makeKey(['claim']);
+  const make = (event: string, as = key) =>
+    tock.send('POST /v1/event-links', { body: { event }, key: as });
+  expect((await make('other/1')).status).toBe(403);
+  expect((await make('linked/1', claimer)).status).toBe(403);
+  const { token } = (await make('linked/1')).body;
+  const use = (path: string, body: object | string, headers = {}) =>
+    tock.send(`POST /v1/events/${path}`, { body, key: null, headers });
+  expect((await use('0'.repeat(64), {})).status).toBe(404);
+  expect((await use(token, { text: 'x'.repeat(9000) })).status).toBe(413);
+  expect((await use(token, '[1]')).status).toBe(422);
+  expect(await use(token, { by: 'ann' })).toMatchObject({ status: 200, body: { accepted: true } });
+  expect((await use(token, { by: 'bob' })).status).toBe(409);
+  expect((await tock.claim('linked')).tasks).toMatchObject([
+    { id, steps: [{ result: { by: 'ann' } }] },
+  ]);
+});
+
+test('a rerun from a step keeps the steps before it', async () => {
+  const { id, lease, save } = await begun('forked');
+  for (const name of ['a', 'b']) await save({ name, result: name });
+  await tock.post(`leases/${lease}/complete`, {});
+  const rerun = (from_step: string) => tock.post(`tasks/${id}/rerun`, { from_step });
+  expect(await rerun('c')).toMatchObject({ status: 422, body: { field: 'from_step' } });
+  const { rerun_id } = (await rerun('b')).body;
+  expect((await tock.claim('forked')).tasks).toMatchObject([
+    { id: rerun_id, steps: [{ name: 'a', result: 'a' }] },
+  ]);
+});

@@ -249,9 +249,10 @@ test('a key for some tenants is refused by every route that concerns all tenants
     'POST /v1/queues/{queue}/reprioritize',
     'POST /v1/queues/{queue}/redrive',
   ];
-  const open = ['GET /v1/health', 'GET /openapi.json'];
+  const open = ['GET /v1/health', 'GET /openapi.json', 'POST /v1/events/{token}'];
   const bodies: Record<string, object> = {
     'POST /v1/claim': { queues: ['q'] },
+    'POST /v1/event-links': { event: 'e' },
     'POST /v1/events': { event: 'e' },
     'POST /v1/leases/{lease}/steps': { steps: [{ id: '1', name: 'a', result: 1 }] },
     'POST /v1/keys': { name: 'k', scopes: ['read'] },

@@ -3,6 +3,7 @@ import * as sql from '../sql/verbs.ts';
 import { someTasks } from './enqueues.ts';
 import { cancel, change, come, fresh, isUnended, type Model, type Task, tasksOf } from './model.ts';
 import type { ModelDatabase } from './real.ts';
+import { stepsFallDue } from './saved_steps.ts';
 import type { Step } from './steps.ts';
 import { expire, timePasses } from './time.ts';
 
@@ -165,6 +166,10 @@ export async function doQueue(
   if (step.do === 'redrive') return redrive(model, real, queue);
   if (step.do === 'time') {
     await sql.makeDue(client, queue);
+    await stepsFallDue(
+      tasksOf(model).filter((task) => task.queue === queue),
+      real,
+    );
     return timePasses(model, queue);
   }
   await client.query('select tock.put_queue($1, $2)', [queue, { paused: step.do === 'pause' }]);

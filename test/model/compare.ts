@@ -3,6 +3,7 @@ import { brokenSentences } from '../sql/invariants.ts';
 import { rows, value } from '../sql/verbs.ts';
 import { type Model, policyOf, type Task, tasksOf } from './model.ts';
 import type { ModelDatabase } from './real.ts';
+import { shownSteps } from './saved_steps.ts';
 
 const shown = `
   select t.id, t.queue, t.state, t.priority, t.attempt, t.max_attempts, t.lost, t.payload, t.result, (
@@ -33,6 +34,19 @@ async function agreeOnTasks(model: Model, { client }: ModelDatabase): Promise<vo
   expect(byId).toEqual(
     new Map(tasksOf(model).map((task) => [task.id, comparable(expected(task))])),
   );
+}
+
+async function agreeOnSteps(model: Model, { client }: ModelDatabase): Promise<void> {
+  const known = await rows<{ id: string } & ReturnType<typeof shownSteps>[number]>(
+    client,
+    `select i::text as id, s.name, s.kind, s.state, s.result, s.error, s.event, s.failures
+     from unnest($1::bigint[]) i cross join lateral tock.task_steps(p_id => i) s order by i, s.name collate "C"`,
+    [[...model.tasks.keys()]],
+  );
+  const expected = tasksOf(model).flatMap((task) =>
+    shownSteps(task).map((step) => ({ id: task.id, ...step })),
+  );
+  expect(Map.groupBy(known, ({ id }) => id)).toEqual(Map.groupBy(expected, ({ id }) => id));
 }
 
 const states = ['waiting', 'ready', 'running', 'done', 'dead', 'cancelled', 'expired'];
@@ -85,6 +99,7 @@ async function agreeOnQueue(model: Model, real: ModelDatabase, queue: string): P
 /** Compares every task and queue, as the verbs show them, with the model. */
 export async function compareWithModel(model: Model, real: ModelDatabase): Promise<void> {
   await agreeOnTasks(model, real);
+  await agreeOnSteps(model, real);
   await agreeOnLists(model, real);
   for (const queue of model.queues) await agreeOnQueue(model, real, queue);
 }

@@ -2,6 +2,7 @@ import type pg from 'pg';
 import * as sql from '../sql/verbs.ts';
 import { sqlOptions } from './enqueues.ts';
 import { newModel } from './model.ts';
+import { sqlItem } from './saved_steps.ts';
 import type { Step } from './steps.ts';
 
 /** The tasks and leases that the concurrent sessions share. */
@@ -87,6 +88,12 @@ async function endLease(on: pg.Client, shared: Shared, step: Extract<Step, { lea
         })),
       );
       return nothing;
+    case 'save': {
+      const id = pick(ids, step.task) as string;
+      const items = step.items.map((item) => sqlItem(shared.queues, id, item));
+      await on.query('select tock.save_steps($1, $2)', [token, JSON.stringify(items)]);
+      return nothing;
+    }
     case 'lose':
       await sql.expire(on, token);
       await sql.reap(on);
@@ -142,6 +149,12 @@ export async function takeStep(on: pg.Client, shared: Shared, step: Step): Promi
       return nothing;
     case 'purge':
       await on.query('select tock.purge_queue($1, $2)', [queue, step.state]);
+      return nothing;
+    case 'signal':
+      await on.query('select tock.signal($1, $2)', [
+        `${shared.queues[0]}/${step.event}`,
+        JSON.stringify(step.payload),
+      ]);
       return nothing;
     case 'limit':
       await on.query('select tock.put_concurrency_key($1, $2, $3)', [

@@ -60,6 +60,7 @@ export function newTask(model: Model, id: string, queue: string, task: Given): T
     upto: after.length,
     onFailure: (task.on_parent_failure ?? 'cancel') as Task['onFailure'],
   };
+  added.isKeyed = task.unique_key !== undefined;
   added.maxAttempts = (task.max_attempts ?? added.maxAttempts) as number;
   model.tasks.set(id, added);
   if (after.length > 0) added.waits = 'parents';

@@ -193,7 +193,7 @@ export async function doLease(
   lease.lost = true;
 }
 
-/** Completes, fails, releases and extends a lost lease. Each call must answer nothing and change nothing. */
+/** Completes, fails, releases and extends a lost lease, and saves a step. Each call must answer nothing and change nothing. */
 export async function doStale(
   model: Model,
   { client }: ModelDatabase,
@@ -207,4 +207,7 @@ export async function doStale(
   expect(await sql.fail(client, token, { error: { stale: true } })).toBeUndefined();
   expect(await sql.release(client, token)).toBeUndefined();
   expect(await sql.extend(client, token)).toBeUndefined();
+  const steps = JSON.stringify([{ id: ids[0], name: 'stale', result: true }]);
+  const saved = 'select state from tock.save_steps(p_lease => $1, p_steps => $2)';
+  expect(await sql.value(client, saved, [token, steps])).toBe('lost');
 }

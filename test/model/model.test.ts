@@ -7,6 +7,7 @@ import { doEnqueue } from './enqueues.ts';
 import { doClaim, doComplete, doFail, doLease, doStale, lostLeases, pickLease } from './leases.ts';
 import { type Model, newModel } from './model.ts';
 import type { ModelDatabase } from './real.ts';
+import { doSave, doSignal } from './saved_steps.ts';
 import { type Step, steps } from './steps.ts';
 import { settleDue } from './time.ts';
 
@@ -34,6 +35,10 @@ async function take(model: Model, step: Step): Promise<void> {
     case 'extend':
     case 'lose':
       return doLease(model, real, step);
+    case 'save':
+      return doSave(model, real, step);
+    case 'signal':
+      return doSignal(model, real, step);
     case 'stale':
       return doStale(model, real, step);
     case 'cancel':

@@ -1,3 +1,17 @@
+export type SavedStep = {
+  name: string;
+  kind: 'step' | 'sleep' | 'event';
+  state: string;
+  result: unknown;
+  error: unknown;
+  event: string | null;
+  failures: number;
+  /** True once its time has come. */
+  isDue: boolean;
+  /** True while a signal of its event looks for the task. */
+  isRegistered: boolean;
+};
+
 /**
  * The model with which SQL's verbs are compared. It has tasks as plain objects, without streams, ranges of leases
  * or overrides. A time is either now or later, and a step of the test makes later become now.
@@ -35,6 +49,12 @@ export type Task = {
   pending: { cancelled: boolean; payload?: unknown; priority?: number; later: boolean };
   lease: string | null;
   reruns: string[];
+  /** The saved steps of the present stage. */
+  steps: Map<string, SavedStep>;
+  /** True while it sleeps or waits for an event. */
+  isSuspended: boolean;
+  /** True for a task with a unique key. */
+  isKeyed: boolean;
 };
 
 export type Lease = { queue: string; ids: string[]; touched: boolean; lost: boolean };
@@ -46,6 +66,8 @@ export type Model = {
   leases: Map<string, Lease>;
   limits: Map<string, number>;
   keys: Map<string, string>;
+  /** The payloads of events. */
+  events: Map<string, unknown>;
   tickets: number;
   steps: number;
 };
@@ -64,6 +86,7 @@ export function newModel(queues: string[]): Model {
     leases: new Map(),
     limits: new Map(),
     keys: new Map(),
+    events: new Map(),
     tickets: 0,
     steps: 0,
   };
@@ -101,6 +124,9 @@ export function fresh(id: string, queue: string): Task {
     pending: { cancelled: false, later: false },
     lease: null,
     reruns: [],
+    steps: new Map(),
+    isSuspended: false,
+    isKeyed: false,
   };
 }
 
@@ -115,6 +141,7 @@ export function ready(task: Task): void {
   task.state = 'ready';
   task.waits = null;
   task.ticket = null;
+  task.isSuspended = false;
   task.admitted = task.concurrency_key !== null;
   task.runs.push({ queue: task.queue, attempt: task.attempt, state: 'ready' });
 }
@@ -176,6 +203,7 @@ export function complete(task: Task, result: unknown): void {
     const payload = result ?? task.payload;
     if (task.pending.cancelled) task.result = result;
     goOn(task, 'done', false, { queue: stage, attempt: 1, lost: 0, payload });
+    if (task.state !== 'cancelled') task.steps.clear();
   } else {
     endRun(task, 'done');
     task.result = result;

@@ -29,6 +29,14 @@ export type StepOptions = {
       };
 };
 
+/** An item of a call of save_steps(). `nap` and `look` wait for no time. */
+export type SaveItem = {
+  is: 'result' | 'error' | 'retry' | 'sleep' | 'nap' | 'event' | 'look';
+  n: number;
+  payload: number;
+  keep: boolean;
+};
+
 export type Step =
   | { do: 'enqueue'; queue: number; tasks: StepOptions[] }
   | { do: 'claim'; queue: number; limit: number }
@@ -43,6 +51,8 @@ export type Step =
     }
   | { do: 'fail'; lease: number; some: number[] | null; retry: 'fatal' | 'later' | 'now' | null }
   | { do: 'extend' | 'lose'; lease: number }
+  | { do: 'save'; lease: number; task: number; items: SaveItem[] }
+  | { do: 'signal'; event: number; payload: number }
   | { do: 'stale'; lease: number }
   | { do: 'cancel' | 'rerun'; some: number[] }
   | {
@@ -102,6 +112,14 @@ const options: fc.Arbitrary<StepOptions> = fc.record({
   kind,
 });
 
+const event = fc.nat({ max: 2 });
+const saveItem: fc.Arbitrary<SaveItem> = fc.record({
+  is: fc.constantFrom('result', 'error', 'retry', 'sleep', 'nap', 'event', 'event', 'look'),
+  n: event,
+  payload: number,
+  keep: seldom,
+});
+
 const done = <Do extends string>(...what: Do[]) => fc.constantFrom(...what);
 
 const weighted: [number, fc.Arbitrary<unknown>][] = [
@@ -137,6 +155,16 @@ const weighted: [number, fc.Arbitrary<unknown>][] = [
   ],
   [4, fc.record({ do: done('extend', 'lose', 'lose', 'stale'), lease: number })],
   [2, fc.record({ do: done('cancel', 'rerun'), some })],
+  [
+    7,
+    fc.record({
+      do: done('save'),
+      lease: number,
+      task: number,
+      items: fc.array(saveItem, { minLength: 1, maxLength: 3 }),
+    }),
+  ],
+  [2, fc.record({ do: done('signal'), event, payload: number })],
   [
     3,
     fc.record({

@@ -119,6 +119,7 @@ export const violations: Record<string, object> = {
   'steps.step_state_is_known': { state: 'lost' },
   'steps.step_that_waits_is_due': { state: 'waiting' },
   'steps.only_a_wait_has_an_event': { event: 'e' },
+  'steps.only_an_invocation_has_a_child': { child_id: 1 },
   'segment_templates.template_is_of_a_kind': { kind: 'other' },
   'streams.priority_is_0_to_9': { priority: -1 },
   'requests.answer_is_of_ids': {

@@ -10,6 +10,14 @@ beforeAll(async () => {
   await fail(client, leaseOf(await claim(client, 'q', { limit: 2 })), { retry_in_seconds: 0 });
   await fail(client, leaseOf(await claim(client, 'q', { limit: 1 })), { error: 'later' });
   await claim(client, 'q', { limit: 2 });
+  const [waits] = await claim(client, 'q');
+  await client.query('select tock.save_steps($1, $2)', [
+    waits?.lease,
+    JSON.stringify([
+      { id: waits?.id, name: 'a', result: 1 },
+      { id: waits?.id, name: 'w', event: 'e' },
+    ]),
+  ]);
 });
 
 test('an intact database breaks no invariant', async () => {
@@ -38,6 +46,12 @@ test.each([
     'a settled segment holds something unread or running',
     "update tock.segments set closed_at = now(), writers_at_end = '{}' where number = 1",
   ],
+  [
+    'a step has two outcomes',
+    `insert into tock.steps (position, task_id, kind, state, name)
+     select position + 1, task_id, kind, state, name from tock.steps where name = 'a'`,
+  ],
+  ['a wait for an event is not registered', 'delete from tock.event_waits'],
 ])('the invariants name it: %s', async (sentence, harm) => {
   await client.query('begin');
   await client.query(harm);

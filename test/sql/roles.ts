@@ -11,7 +11,7 @@ const names = (text: string) => text.trim().split(/\s+/);
 
 const giving = names(`
   enqueue enqueue_payloads enqueue_task cancel change reprioritize reschedule queue_of_task cancel_where reprioritize_where move rerun redrive
-  start_bulk_change stop_bulk_change bulk_changes tasks dead_groups schedule schedules schedule_history next_fires assign_task assign_tasks add_tasks signal`);
+  start_bulk_change stop_bulk_change bulk_changes tasks dead_groups schedule schedules schedule_history next_fires assign_task assign_tasks add_tasks signal create_event_link`);
 const doing = names(`
   claim next claim_any claim_state complete fail release extend queue_of_lease next_wake_at tick_by
   claim_for_worker join_pool leave_pool take_task lease_headers save_steps lease_steps`);
@@ -35,7 +35,7 @@ const maintenance_jobs = names(
 );
 
 const edge = names(
-  'authorize known_key whoami rights_of_task queue_for_authorization http_enqueue http_enqueue_and_claim with_trace http_claim http_complete http_task http_erase_archived',
+  'authorize known_key whoami rights_of_task queue_for_authorization http_enqueue http_enqueue_and_claim with_trace http_claim http_complete http_task http_task_steps http_erase_archived authorize_steps signal_by_link',
 );
 
 /** Verbs of producers and of workers. */

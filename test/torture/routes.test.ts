@@ -5,7 +5,7 @@ import { openApiDocument } from '../../scripts/docs/openapi.ts';
 import { grantedVerbs } from '../sql/roles.ts';
 
 const drivers = join(import.meta.dirname, '../../scripts/chaos/drivers');
-const verbs = ['verbs.ts', 'reads.ts']
+const verbs = ['verbs.ts', 'step_verbs.ts', 'reads.ts']
   .map((file) => readFileSync(join(drivers, file), 'utf8'))
   .join('\n');
 
@@ -33,9 +33,9 @@ const apart = [
   '/v1/archive/tasks',
   '/v1/bulk-changes/{id}',
   '/v1/bulk-changes/{id}/stop',
-  '/v1/events',
+  '/v1/event-links',
+  '/v1/events/{token}',
   '/v1/health',
-  '/v1/leases/{lease}/steps',
   '/v1/links',
   '/v1/next-fires',
   ...['', '/assign', '/assign-all', '/take', '/tasks', '/unassign', '/workers/{worker}'].map(
@@ -51,7 +51,6 @@ const apart = [
   '/v1/tasks/{id}/children',
   '/v1/tasks/{id}/parents',
   '/v1/tasks/{id}/payload',
-  '/v1/tasks/{id}/steps',
 ];
 
 test('the load calls every route except those listed here', async () => {
@@ -68,14 +67,15 @@ test('the load calls every route except those listed here', async () => {
 const apartInSql = `
   add_tasks archive archive_abandoned archive_deleted archive_emptied archive_erased archive_erasing
   archive_part archive_rewriting archive_rewritten archive_search archive_unwanted archived assign_task
-  assign_tasks children claim_body claim_for_worker collect_metrics create_segments deactivate_streams
+  assign_tasks children claim_body claim_for_worker collect_metrics create_event_link create_segments
+  deactivate_streams
   drop_expired_segments drop_queue drop_schedule enable_archive_by_default end_segment enqueue_task erase
-  fire_schedules guard has_push http_claim_any isolate_tenants join_pool lease_headers lease_steps
+  fire_schedules guard has_push http_claim_any isolate_tenants join_pool lease_headers
   leave_pool own_request_id own_tenant parent_counts parents pause_schedule pool promote prune push_queues
   push_secret put_archive queue queue_of_lease queue_of_schedule queue_of_task queues_of_key readable
   readable_links reap reap_pools record_archive_step reset_concurrency_key reset_limits resume_schedule
-  rotate_push_secret run_maintenance save_steps schedule signal start_bulk_change stop_bulk_change take_task
-  task_steps tenants_of_key tick_by unassign_task update_key verify_segments visible_task`;
+  rotate_push_secret run_maintenance schedule start_bulk_change stop_bulk_change take_task
+  tenants_of_key tick_by unassign_task update_key verify_segments visible_task`;
 
 test('the load calls every verb of SQL except those listed here', () => {
   const called = new Set(verbs.match(/(?<=tock\.|forMany\(')\w+(?=\()/g));

@@ -1,6 +1,7 @@
 import type { Claim, Difference, Journal } from '../journal.ts';
 import { type Bounds, type Delivery, deliveriesByTask, endsSent, slack } from './deliveries.ts';
 import { checkEnds } from './ends.ts';
+import { checkSteps } from './steps.ts';
 
 /**
  * Finds runs that were leased twice. A claim is answered before it is flushed to disk, so after a crash its runs may be
@@ -176,5 +177,6 @@ export function checkClaims(journal: Journal, bounds: Bounds): Difference[] {
     ...doubledKeys(journal, deliveries),
     ...overshot(journal, bounds),
     ...checkEnds(journal, deliveries, bounds),
+    ...checkSteps(journal, deliveries),
   ];
 }

@@ -27,7 +27,7 @@ function endedTwice(journal: Journal): Difference[] {
 }
 
 /** True if `run` is the later of two runs of a task: it has the higher position. The order of claims may differ. */
-const later = (run: string, than: string) => BigInt(run) >> 20n > BigInt(than) >> 20n;
+export const later = (run: string, than: string) => BigInt(run) >> 20n > BigInt(than) >> 20n;
 
 /** Finds tasks that were leased again while their lease had neither expired nor ended, and no crash undid the claim. */
 function takenBack(journal: Journal, deliveries: Map<string, Delivery[]>): Difference[] {

@@ -121,7 +121,23 @@ const sentences = `
       exists (select from covered c join cursors u using (stream) left join tock.results r using (stream, position)
         where c.position >= e.first_position and c.position < e.end_position and c.position > u.cursor_at and r.state is null)
       or exists (select from tock.leases l
-        where l.after_position >= e.first_position - 1 and l.after_position < e.end_position - 1 and l.closed_at is null))`;
+        where l.after_position >= e.first_position - 1 and l.after_position < e.end_position - 1 and l.closed_at is null))
+  union all
+  select 'a step has two outcomes', count(*)
+    from (select s.task_id, s.name from tock.steps s
+      where s.state in ('done', 'failed', 'timed_out') and not s.unused
+        -- each stage of a pipeline has its own steps
+        and s.task_id not in (select coalesce(r.task_id, r.position << 20 | r.stream) from tock.runs r where r.options #> '{stage,after}' is not null)
+      group by s.task_id, s.name having count(*) > 1) twice
+  union all
+  select 'a wait for an event is not registered', count(*)
+    from (select distinct on (s.task_id, s.name) s.* from tock.steps s
+      order by s.task_id, s.name, s.state in ('done', 'failed', 'timed_out') desc, s.unused, s.position desc) s
+    join tock.waiting w on w.task_id = s.task_id and w.lost >= 0 and w.options ->> 'suspended' = w.position::text
+    where s.kind = 'event' and s.state = 'waiting' and s.position > tock.steps_from(s.task_id, w.options)
+      and not exists (select from tock.event_waits x
+        where x.task_id = s.task_id and x.step = s.name and x.event = s.event)
+      and not exists (select from tock.events e where e.event = s.event)`;
 
 export async function brokenSentences(client: pg.ClientBase): Promise<Record<string, number>> {
   // JIT compilation would take longer than the queries. New rows have no statistics, so the planner would choose nested

@@ -1,5 +1,6 @@
 import { pause, type Random } from '../random.ts';
-import type { Args, Verb } from './verbs.ts';
+import type { Args } from './spelled.ts';
+import type { Verb } from './verbs.ts';
 
 /** An answer. `status` is as in HTTP (SQLSTATE TK404 is 404). `undone` means that the call certainly had no effect. */
 // biome-ignore lint/suspicious/noExplicitAny: the load reads an answer field by field

@@ -39,6 +39,24 @@ const plants: Record<string, (attempt: Attempt, hit: () => boolean) => Attempt> 
       await attempt(verb, { ...args, request_id: crypto.randomUUID() });
     return attempt(verb, args, transaction);
   },
+  /** A checkpoint is acknowledged but not saved. */
+  'lost checkpoint': (attempt, hit) => async (verb, args, transaction) => {
+    const isResult = (step: object) => 'result' in step;
+    if (verb !== 'save steps' || !args.steps.every(isResult) || !hit())
+      return attempt(verb, args, transaction);
+    const steps = args.steps.map(({ name, result }: Record<string, unknown>) => ({
+      name,
+      state: 'done',
+      result,
+      cancel_requested: false,
+    }));
+    return { status: 200, body: { steps } };
+  },
+  /** A signal is acknowledged but not sent. The last signal of each event gets through, so that all tasks end. */
+  'lost signal': (attempt, hit) => async (verb, args, transaction) => {
+    if (verb !== 'signal' || args.last || !hit()) return attempt(verb, args, transaction);
+    return { status: 200, body: { accepted: true, woken: 0 } };
+  },
 };
 
 export const plantNames = Object.keys(plants);

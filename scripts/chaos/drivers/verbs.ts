@@ -1,16 +1,6 @@
-import type { Method } from '../../../client/call.ts';
 import { reads, readsInSql } from './reads.ts';
-
-// biome-ignore lint/suspicious/noExplicitAny: each verb takes its own arguments
-export type Args = Record<string, any>;
-
-/** One call as an HTTP request, and as a statement with its values that returns the same body in one row. */
-type Spelled = {
-  http: [method: Method, path: string, body?: object];
-  sql: [text: string, ...values: unknown[]];
-  /** The status if the statement returns no row; default 404. */
-  none?: number;
-};
+import type { Args, Spelled } from './spelled.ts';
+import { stepVerbs } from './step_verbs.ts';
 
 const json = (value: unknown) => (value === undefined ? null : JSON.stringify(value));
 const orNull = (value: unknown) => value ?? null;
@@ -256,6 +246,7 @@ export const verbs = {
     http: ['GET', `/v1/tasks/${id}`],
     sql: ['select state from tock.task(p_id => $1)', id],
   }),
+  ...stepVerbs,
   read: ({ n }: Args): Spelled => ({
     http: ['GET', reads[n % reads.length] as string],
     sql: [`select count(*) from ${readsInSql[n % readsInSql.length]}`],

@@ -8,6 +8,7 @@ import {
 } from '../drivers/driver.ts';
 import { dice, pause, type Random } from '../random.ts';
 import { governor, keeper } from './governors.ts';
+import { signaller } from './signals.ts';
 import { createBatch } from './tasks.ts';
 
 type Step = (client: Client) => Promise<unknown>;
@@ -167,7 +168,7 @@ function reader({ journal }: Chaos): Step {
   return async (client) => {
     const { random } = client;
     const id = journal.claims.at(-1)?.runs[0]?.id;
-    if (id && random(2)) await call(client, 'task', { id }, 0);
+    if (id && random(2)) await call(client, random(2) ? 'task' : 'task steps', { id }, 0);
     else await call(client, 'read', { n: random(1000) }, 0);
     await pause(random(500));
   };
@@ -204,5 +205,17 @@ export function startClients(chaos: Chaos, seed: number): Promise<void>[] {
   const others = [rerunner(chaos), governor(chaos), keeper(chaos), reader(chaos), ticker].map(
     (step, at) => stepping(step, dice(seed * 17 + at)),
   );
-  return [...writers, ...changers, ...others];
+  const signals = signaller(chaos, ({ driver, random }) => {
+    if (!driver.transactions || random(3) > 0) return undefined;
+    const { isolation: _, ...transaction } = randomTransaction(random, 3000);
+    return transaction;
+  });
+  const signallers = [0, 1].map((at) => stepping(signals.step, dice(seed * 19 + at)));
+  const all = [...writers, ...changers, ...others, ...signallers];
+  const last = Promise.all(all).then(async () => {
+    const driver = chaos.open(clients++);
+    await signals.last({ driver, random: dice(seed * 23) });
+    await driver.close();
+  });
+  return [...all, last];
 }

@@ -1,6 +1,7 @@
 import type { Chaos } from '../chaos.ts';
 import { type Client, call, RETRY_SECONDS } from '../drivers/driver.ts';
-import type { Args, Verb } from '../drivers/verbs.ts';
+import type { Args } from '../drivers/spelled.ts';
+import type { Verb } from '../drivers/verbs.ts';
 import { pause, type Random } from '../random.ts';
 
 const pausable = ['plain', 'keyed', 'three'];

@@ -21,6 +21,7 @@ export const queues: Record<string, Record<string, unknown>> = {
   pushed: {},
   broken: { max_attempts: 2 },
   clock: {},
+  steps: {},
 };
 
 export const lease_seconds = 3;

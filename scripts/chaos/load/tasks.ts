@@ -98,6 +98,7 @@ const kinds: [share: number, [queue: string, kind: Kind]][] = [
   [4, ['newest', newest]],
   [2, ['purged', purged]],
   [2, ['pushed', () => {}]],
+  [6, ['steps', () => {}]],
 ];
 
 const sizes: [share: number, most: number][] = [

@@ -4,10 +4,11 @@ import { writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { type Client, call, type Transaction } from '../drivers/driver.ts';
 import { openDriver } from '../drivers/open.ts';
-import type { Claim, End, Repeat, Run, TaskRequest } from '../journal.ts';
+import type { Claim, End, Execution, Repeat, Run, StepFact, TaskRequest } from '../journal.ts';
 import { chosen, dice, pause } from '../random.ts';
 import { type Lease, named, taken } from './claimed.ts';
 import { bounds, lease_seconds, queues, stages } from './queues.ts';
+import { type StepWork, stepThrough } from './stepping.ts';
 
 const [name = '', seed = '1'] = process.argv.slice(2);
 const target = JSON.parse(process.env.CHAOS_TARGET ?? '{}');
@@ -23,6 +24,8 @@ export type Word =
   | ['settled', answered: number, numbers: number[]]
   | ['ending', End]
   | ['ended', lease: string, sent: number, acknowledged: number, refused: string[]]
+  | ['executed', Execution]
+  | ['stepped', StepFact]
   | ['heard', verb: string, outcome: string, detail: string]
   | ['differ', kind: string, task: string, detail: string];
 
@@ -31,7 +34,7 @@ const send = (word: Word) => writeSync(1, `${JSON.stringify(word)}\n`);
 const onOutcome = (verb: string, outcome: string, detail: string) =>
   send(['heard', verb, outcome, outcome.startsWith('2') ? '' : detail]);
 
-type Work = Client & { claim: Claim; waited: Set<string> };
+type Work = Client & { claim: Claim; waited: Set<string>; saved: StepWork['saved'] };
 
 /** A result that can be the payload of the next stage. */
 const toResult = ({ n, version }: Run) => ({ n, v: version });
@@ -40,7 +43,7 @@ const lastStage = (queue: string) => !stages.slice(0, -1).includes(queue);
 
 async function end(
   work: Work,
-  verb: End['verb'],
+  verb: Exclude<End['verb'], 'suspend'>,
   runs: Run[],
   body: object,
   final: Run[],
@@ -142,6 +145,31 @@ async function spawning(work: Work): Promise<void> {
   if (spawned) send(['settled', Date.now(), numbers]);
 }
 
+/** Runs the handlers of a few tasks, one after the other, and leaves the others to other workers. */
+async function stepping(work: Work): Promise<void> {
+  const { claim } = work;
+  const step: StepWork = {
+    ...work,
+    calm: () => draining,
+    executed: (execution) => send(['executed', execution]),
+    stepped: (fact) => send(['stepped', fact]),
+    suspending: (run) =>
+      send([
+        'ending',
+        { verb: 'suspend', lease: claim.lease, sent: Date.now(), runs: [run], final: [] },
+      ]),
+  };
+  const left = claim.runs.slice(10);
+  if (left.length > 0) await releasing(work, left);
+  for (const run of claim.runs.slice(0, 10)) {
+    const end = await stepThrough(step, run);
+    if (end === 'done') await endPart(work, [run]);
+    else if (end === 'broken') await failing(work, [run], false);
+    else if (end === 'cancelled') await releasing(work, [run]);
+    else if (end === 'gone') return;
+  }
+}
+
 /** Ends the lease after it has expired. Another worker may have its tasks by then. */
 async function endLate(work: Work): Promise<unknown> {
   const { random, claim } = work;
@@ -197,7 +225,8 @@ const strategies: [number, (work: Work) => Promise<unknown>][] = [
 
 async function worked(work: Work): Promise<void> {
   const { queue, runs } = work.claim;
-  if (queue === 'spawning' && !draining) await spawning(work);
+  if (queue === 'steps') await stepping(work);
+  else if (queue === 'spawning' && !draining) await spawning(work);
   else if (draining) await endPart(work, runs);
   else if (queue === 'broken' && work.random(3) > 0)
     await failing(work, runs, work.random(2) === 0);
@@ -256,11 +285,12 @@ async function claimAndWork(client: Client): Promise<void> {
     if (again?.status === 200)
       send(['repeated', { sent, answered: Date.now(), until, first, second }]);
   }
-  for (const { claim, waited } of deliveries) {
+  for (const delivery of deliveries) {
+    const { claim } = delivery;
     // This pause makes leases overlap, as far as the limit allows that.
     if (claim.queue in bounds.caps) await pause(150);
     if (!draining && random(3) === 0) await pause(random(200));
-    await worked({ ...client, claim, waited });
+    await worked({ ...client, ...delivery });
   }
 }
 

@@ -31,6 +31,10 @@ export function startWorkers(
         return journal.ending(word[1]);
       case 'ended':
         return journal.ended(word[1], word[2], word[3], word[4]);
+      case 'executed':
+        return journal.executed(word[1]);
+      case 'stepped':
+        return journal.stepped(word[1]);
       case 'heard':
         return heard(word[1], word[2], word[3]);
       case 'differ':

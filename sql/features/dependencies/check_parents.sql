@@ -19,12 +19,19 @@ begin
     exit when v_children = '{}' or p_lock and pg_catalog.clock_timestamp() > v_now + interval '0.1 s';
     v_waits := '{}';
     v_off := '{}';
+    if p_lock then
+      -- the history of a child may be dropped before the last one ends
+      perform tock.save_child_outcomes(array(
+        select w.position from tock.waiting w
+        where w.position = any (v_children) and w.due_after_parents is not null and w.options ? 'wake_at'));
+    end if;
     v_children := tock.not_cancelled(v_children);
-    -- an expired child becomes a run, which claims skip
+    -- an expired child becomes a run, which claims skip; a suspended one continues when a step is due
     v_free := array(
       select w.position from tock.waiting w where w.position = any (v_children)
         and w.due_after_parents is not null
-        and (w.options ->> 'expires_at')::timestamptz <= pg_catalog.clock_timestamp());
+        and least((w.options ->> 'expires_at')::timestamptz, (w.options ->> 'wake_at')::timestamptz)
+          <= pg_catalog.clock_timestamp());
     v_count := 1;
     v_open := array(
       select row(w.position, coalesce(
@@ -68,14 +75,17 @@ begin
   delete from tock.dependency_waits x where x.child = any (p_children);
   perform tock.include_results(array(
     select w.position from tock.waiting w where w.position = any (p_children)
-      and w.options ?| '{include_results,resume}' and w.bytes >= 0));
+      and w.options ?| '{include_results,resume}' and not w.options ? 'wake_at' and w.bytes >= 0));
+  perform tock.save_child_outcomes(array(
+    select w.position from tock.waiting w
+    where w.position = any (p_children) and w.options ? 'wake_at'));
   -- From now on max_wait_seconds of the queue counts, unless the task has started before. A child that is
   -- ready now gets the due time infinity, for which make_ready() stores a promotion at -infinity. With the
   -- time now, the next promotion would start there and miss rows that were due shortly before.
   update tock.waiting w set due_at = case when w.concurrency_key is null and w.due_after_parents <= v_now
     then 'infinity'
     else w.due_after_parents end,
-    due_after_parents = null, options = case when w.options ?| '{expires_at,resume}' then w.options
+    due_after_parents = null, options = case when w.options ?| '{expires_at,resume,suspended}' then w.options
     else w.options || pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object('expires_at',
       greatest(w.due_after_parents, v_now) + (tock.policy(w.queue)).max_wait_seconds
         * interval '1 second')) end

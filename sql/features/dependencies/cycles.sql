@@ -91,7 +91,7 @@ begin
       -- in the first second most waits end by themselves
       and (select x.child from tock.dependency_waits x where x.child = o.position
           and x.waiting_since < pg_catalog.clock_timestamp() - interval '1 second' limit 1) is not null
-      and ((w.concurrency_key is not null and w.options ? 'resume')
+      and ((w.concurrency_key is not null and w.options ?| '{resume,keeps_key}')
         or (select x.child from tock.dependency_waits x where x.stream = 0 and x.position = o.position
           and x.child < o.position limit 1)
           is not null)

@@ -37,7 +37,7 @@ begin
   update tock.waiting w set payload = v_payload, bytes = v_bytes,
     due_after_parents = greatest(pg_catalog.clock_timestamp(), v_run_at),
     lane = case when w.lane < 1024 then w.lane + 1024 else w.lane end,
-    options = coalesce(w.options, '{}') - '{names,expires_at}'::text[]
+    options = coalesce(w.options, '{}') - '{names,expires_at,wake_at}'::text[]
       || pg_catalog.jsonb_build_object('resume', true, 'depends_on', '[]'::jsonb,
       -- a payload that was changed before this point is already in this one
       'stage', coalesce(w.options -> 'stage', '{}') || pg_catalog.jsonb_build_object('after', p_position))

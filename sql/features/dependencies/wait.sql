@@ -91,7 +91,8 @@ begin
     case when i.wait < interval '30 minutes' then v_now + i.wait
       -- on the hour, so that a suspended database wakes up once for all such children
       else pg_catalog.date_trunc('hour', v_now + i.wait) + interval '1 hour' end,
-    case when e.expires_at > v_now then e.expires_at + interval '0.05 s' end)
+    case when e.expires_at > v_now then e.expires_at + interval '0.05 s' end,
+    (w.options ->> 'wake_at')::timestamptz)
   from unnest(p_waits) o
   join tock.dependency_waits x on x.child = any (array[o.position])
   left join (

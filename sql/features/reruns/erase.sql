@@ -70,6 +70,6 @@ begin
 end $$;
 
 comment on function tock.erase is
-  'Erases the payload, result, errors, notes, unique key and concurrency key of an ended task and all its '
-  'runs, for good after the next vacuum; returns the number of runs. TK409 if it has not ended, null if '
+  'Erases the payload, result, errors, notes, steps, unique key and concurrency key of an ended task and all '
+  'its runs, for good after the next vacuum; returns the number of runs. TK409 if it has not ended, null if '
   'there is no such task.';

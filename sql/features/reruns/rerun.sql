@@ -3,7 +3,8 @@
 -- tasks. So no caller can use up the ids of another, and each queue stores the answer for its own tasks.
 -- Calls with the same id wait for each other at the lock of that id in the first queue.
 create or replace function tock.rerun(
-  p_ids bigint[], p_request_id text default null, p_reason text default null, p_again boolean default true)
+  p_ids bigint[], p_request_id text default null, p_reason text default null, p_again boolean default true,
+  p_from_step text default null)
 returns table (id bigint, state text, rerun_id bigint, refused text) language plpgsql volatile
 security definer
 set search_path = pg_catalog, pg_temp
@@ -12,8 +13,8 @@ set plan_cache_mode = auto as $$
 #variable_conflict use_column
 declare
   v_ids bigint[] := tock.check_ids(p_ids);
-  v_digest bigint := pg_catalog.hashtextextended(pg_catalog.jsonb_build_array(v_ids, p_reason, p_again)::text,
-    0);
+  v_digest bigint := pg_catalog.hashtextextended(pg_catalog.jsonb_build_array(v_ids, p_reason, p_again,
+    p_from_step)::text, 0);
   v_queues text[];
   v_queue text;
   v_kept integer;
@@ -25,6 +26,9 @@ declare
 begin
   p_again := coalesce(p_again, true);
   perform tock.check_read_committed('rerun');
+  if p_from_step is not null and pg_catalog.cardinality(v_ids) <> 1 then
+    perform tock.refuse(422, 'from_step needs exactly one id', 'from_step');
+  end if;
   perform tock.plan_for(pg_catalog.cardinality(v_ids));
   v_tasks := tock.resolve_each_task(v_ids);
   if p_request_id is not null then
@@ -47,7 +51,8 @@ begin
       where f.state in ('done', 'dead', 'cancelled', 'expired'));
     v_left := v_ended;
     for v_try in 1 .. 10 loop
-      v_made := v_made || tock.run_all_again(v_left, null, 'rerun', p_again, p_reason);
+      v_made := v_made || tock.run_all_again(v_left, null,
+        case when p_from_step is null then 'rerun' else 'fork' end, p_again, p_reason);
       v_left := array(
         select f from unnest(v_left) f
         where f.task_id not in (select m.task_id from unnest(v_made) m) and not tock.is_erased(f.current_id)
@@ -57,6 +62,10 @@ begin
     end loop;
     if pg_catalog.cardinality(v_left) > 0 then
       perform tock.refuse(503, 'some of these tasks are being rerun by other calls', 'ids', 'try again');
+    end if;
+    if p_from_step is not null then
+      perform tock.fork_steps(f, m.current_id, p_from_step)
+      from unnest(v_made) m join unnest(v_ended) f on f.task_id = m.task_id;
     end if;
     v_answer := (
       select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_array(f.task_id, f.state, m.current_id,
@@ -89,7 +98,8 @@ comment on function tock.rerun is
   'max_attempts and options. Returns one row per known task: its state, and the id of the new task or why '
   'there is none (unfinished, erased; with p_again false also rerun, for a task that has one already). A '
   'repeated call with the same request_id, which counts in each of their queues, returns the same for 24 '
-  'hours, once it has run any again.';
+  'hours, once it has run any again. With p_from_step the new task of one id has the steps that were saved '
+  'before that step.';
 
 -- True if the content of a run or waiting task was erased.
 create or replace function tock.is_erased(p_id bigint)

@@ -22,7 +22,7 @@ begin
   with given as materialized (
     select f.n, f.task_id, f.current_id, r.priority, r.tenant, r.max_attempts, r.bytes,
       tock.options_again(case when r.options -> 'pipeline' ? p_queue then r.options
-        else r.options - 'pipeline' - 'stage' end, v_policy, v_now) as options
+        else r.options - 'pipeline' - 'stage' end, v_policy, v_now, p_kind) as options
     from unnest(p_found) f
     cross join lateral (select t.* from tock.stored_task_{segment}(f.current_id) t offset 0) r
     where r.bytes >= 0

@@ -7,8 +7,8 @@ declare
   v_field text;
 begin
   perform tock.check_rows(coalesce(p_steps, 'null'), 'steps', array[
-    'id', 'name', 'result', 'error', 'retry_in_seconds', 'sleep_seconds', 'sleep_until', 'event',
-    'timeout_seconds', 'keep_concurrency_key']);
+    'id', 'name', 'result', 'link', 'error', 'retry_in_seconds', 'sleep_seconds', 'sleep_until', 'event',
+    'timeout_seconds', 'invoke', 'unused', 'keep_concurrency_key', 'version']);
   if pg_catalog.jsonb_array_length(p_steps) > 1000 then
     perform tock.refuse(422, 'steps must be an array of 1 to 1,000 objects', 'steps');
   end if;
@@ -18,9 +18,11 @@ begin
     if not coalesce(tock.is_id(v_step ->> 'id'), false) then
       perform tock.refuse(422, 'an id is a whole number, as enqueue and claim return it', v_place || '.id');
     elsif (select count(*) from pg_catalog.jsonb_object_keys(v_step) k
-      where k in ('result', 'error', 'sleep_seconds', 'sleep_until', 'event')) <> 1
+      where k in ('result', 'link', 'error', 'sleep_seconds', 'sleep_until', 'event', 'invoke',
+        'unused')) <> 1
     then
-      perform tock.refuse(422, 'give one of result, error, sleep_seconds, sleep_until and event', v_place);
+      perform tock.refuse(422,
+        'give one of result, link, error, sleep_seconds, sleep_until, event, invoke and unused', v_place);
     end if;
     foreach v_field in array array['name', 'event'] loop
       if v_step ? v_field and pg_catalog.jsonb_typeof(v_step -> v_field) is distinct from 'string'
@@ -42,11 +44,28 @@ begin
       perform tock.refuse(422,
         'sleep_until must be an ISO 8601 instant with its zone, like 2030-01-31T09:00:00Z',
         v_place || '.sleep_until');
-    elsif v_step ? 'keep_concurrency_key'
-      and pg_catalog.jsonb_typeof(v_step -> 'keep_concurrency_key') <> 'boolean'
-    then
+    elsif pg_catalog.jsonb_typeof(v_step -> 'keep_concurrency_key') <> 'boolean' then
       perform tock.refuse(422, 'keep_concurrency_key must be true or false',
         v_place || '.keep_concurrency_key');
+    elsif v_step ? 'link' and (case when pg_catalog.jsonb_typeof(v_step -> 'link') = 'string'
+      then pg_catalog.length(v_step ->> 'link') not between 1 and 2000 else true end)
+    then
+      perform tock.refuse(422, 'link must be a string of 1 to 2,000 characters', v_place || '.link');
+    elsif v_step -> 'unused' <> 'true' then
+      perform tock.refuse(422, 'unused must be true', v_place || '.unused');
+    elsif (case when pg_catalog.jsonb_typeof(v_step -> 'version') = 'number'
+      then (v_step ->> 'version')::numeric not between 1 and 1000000
+        or (v_step ->> 'version')::numeric % 1 <> 0
+      else v_step ? 'version' end)
+    then
+      perform tock.refuse(422, 'version must be a whole number from 1 to 1000000', v_place || '.version');
+    elsif v_step ? 'invoke' and pg_catalog.jsonb_typeof(v_step #> '{invoke,queue}') is distinct from 'string'
+    then
+      perform tock.refuse(422, 'invoke must be an object with a queue and a task', v_place || '.invoke');
+    elsif v_step -> 'invoke' ?| '{unique_key,depends_on,name}' then
+      -- such a task might be this one, or wait for it
+      perform tock.refuse(422, 'a child of a step has no unique_key, depends_on or name',
+        v_place || '.invoke');
     elsif v_step ? 'retry_in_seconds' and not v_step ? 'error' then
       perform tock.refuse(422, 'retry_in_seconds belongs to an error', v_place || '.retry_in_seconds');
     elsif v_step ? 'timeout_seconds' and not v_step ? 'event' then

@@ -92,7 +92,9 @@ begin
   delete from tock.event_waits x where x.event = p_event
     and x.task_id = any (array(select y.task_id from unnest(v_waits) y));
   -- as in release_dependents(): with a time of now, the next promotion would miss tasks that were due before
-  update tock.waiting w set due_at = 'infinity' where w.position = any (v_positions);
+  update tock.waiting w set due_at = 'infinity', due_after_parents = null
+  where w.position = any (v_positions);
+  delete from tock.dependency_waits x where x.child = any (v_positions);
   v_off := array(
     select w.position from tock.waiting w
     where w.position = any (v_positions) and w.task_id in (
@@ -137,7 +139,7 @@ begin
   end loop;
 end $$;
 
--- Deletes events after 30 days, and waits of tasks that wait no longer.
+-- Deletes events after 30 days, links after their end, and waits of tasks that wait no longer.
 create or replace function tock.prune_events(p_limit integer)
 returns integer language plpgsql volatile as $$
 declare
@@ -149,6 +151,11 @@ begin
       where o.signalled_at < pg_catalog.now() - interval '30 days'
       order by o.signalled_at limit p_limit))
     returning e.event
+  ), expired as (
+    delete from tock.event_links l where l.token_hash = any (array(
+      select o.token_hash from tock.event_links o
+      where o.expires_at < pg_catalog.now() order by o.expires_at limit p_limit))
+    returning l.event
   ), idle as (
     delete from tock.event_waits x where x.ctid = any (array(
       select o.ctid from (
@@ -160,9 +167,11 @@ begin
         order by y.task_id limit p_limit) o
       where o.waiting_since < pg_catalog.now() - interval '1 day'
         and (
-          select w.position from tock.waiting w where w.task_id = o.task_id and w.lost >= 0
+          -- with an equality any index would have this order
+          select w.position from tock.waiting w where w.task_id = any (array[o.task_id]) and w.lost >= 0
           order by w.task_id limit 1) is null))
     returning x.task_id)
-  select (select count(*) from old) + (select count(*) from idle) into v_count;
+  select (select count(*) from old) + (select count(*) from expired) + (select count(*) from idle)
+    into v_count;
   return v_count;
 end $$;

@@ -8,7 +8,7 @@ declare
   v_own jsonb := p_options -> 'stage';
 begin
   return nullif(pg_catalog.jsonb_strip_nulls(
-    coalesce(p_options, '{}') - '{gathered,resume,suspended,keeps_key}'::text[]
+    coalesce(p_options, '{}') - '{gathered,resume,suspended,keeps_key,wake_at}'::text[]
     || pg_catalog.jsonb_build_object(
     'timeout_seconds', coalesce(v_own -> 'timeout_seconds', pg_catalog.to_jsonb(v_policy.timeout_seconds)),
     'expires_at', coalesce(v_own -> 'expires_at', pg_catalog.to_jsonb(

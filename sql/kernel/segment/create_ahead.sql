@@ -19,6 +19,10 @@ begin
   elsif p_width < 1 then
     perform tock.refuse(422, 'p_width must be a positive number', 'p_width');
   end if;
+  if tock.current_segment() is null then
+    -- below, compile_current() ends the state in which each writer calls this function
+    perform tock.guard_before_use();
+  end if;
   if not tock.wait_for_lock(tock.named_key('maintenance_job', 'create_segments')) then
     return 0;
   end if;

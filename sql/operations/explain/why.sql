@@ -49,6 +49,7 @@ begin
           else 'have it commit: a key for all queues sees which session it is' end, 3
       from (select * from tock.why_of_transactions() union all select * from tock.why_of_hidden()) o
       union all select p.*, 4 from tock.why_of_parents(p_queue) p
+      union all select s.*, 5 from tock.why_of_steps(p_queue) s
       union all select g.*, 5 from tock.why_of_concurrency_keys(p_queue) g
       union all select p.*, 6 from tock.why_of_poison(p_queue) p
       union all select c.*, 7 from tock.doctor_of_cron() c where c.severity <> 'note'
@@ -59,7 +60,7 @@ begin
 end $$;
 
 comment on function tock.why is
-  'Why tasks of a queue are late now, the best explanation first, and what to do: the queue is paused, no '
-  'worker, a limit, due tasks that are not made ready, an open transaction, parents, concurrency keys, '
-  'failing tasks, or maintenance that does not run. No row if nothing holds them up. Without p_sessions, '
-  'sessions are not identified.';
+  'Why tasks of a queue are late now, the best explanation first, and what to do. The queue is paused, or '
+  'there is no worker, a limit, due tasks that are not made ready, an open transaction, parents, steps that wait, '
+  'concurrency keys, failing tasks, or maintenance that does not run. No row if nothing holds them up. '
+  'Without p_sessions, sessions are not identified.';

@@ -112,6 +112,18 @@ set work_mem = '64MB' as $$
       (select pg_catalog.format(e'tock_metrics_age_seconds %s\n',
         greatest(0, extract(epoch from pg_catalog.clock_timestamp() - g.finished_at)))
       from tock.metrics_progress g where g.finished_at is not null))
+    union all
+    -- from the statistics of PostgreSQL, so at a constant cost
+    select f.n, tock.metric(f.name, f.type, f.help, pg_catalog.format(e'%s %s\n', f.name, f.value))
+    from (values
+      (20, 'tock_event_waits', 'gauge', 'Tasks that wait for an event, as PostgreSQL estimates it.',
+        pg_catalog.pg_stat_get_live_tuples('tock.event_waits'::regclass)),
+      (21, 'tock_events_signalled_total', 'counter', 'Events that were signalled for the first time.',
+        pg_catalog.pg_stat_get_tuples_inserted('tock.events'::regclass)),
+      (22, 'tock_steps', 'gauge', 'Rows of saved steps, as PostgreSQL estimates it.',
+        (select coalesce(sum(pg_catalog.pg_stat_get_live_tuples(i.inhrelid)), 0)
+        from pg_catalog.pg_inherits i where i.inhparent = 'tock.steps'::regclass)))
+      f (n, name, type, help, value)
   )
   select pg_catalog.string_agg(f.text, '' order by f.n) from families f
 $$;

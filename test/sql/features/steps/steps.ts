@@ -61,8 +61,10 @@ export async function wake(): Promise<void> {
     "update tock.waiting set due_at = now() - interval '1 s' where due_at < 'infinity'",
   );
   await client.query(
-    "update tock.steps set due_at = now() - interval '1 s' where due_at is not null",
+    "update tock.steps set due_at = now() - interval '1 s' where due_at is not null and kind <> 'child'",
   );
+  await client.query(`update tock.waiting set options = options || '{"wake_at": "2000-01-01Z"}'
+    where options ? 'wake_at'`);
   await client.query('select tock.promote(p_sweep => true)');
 }
 

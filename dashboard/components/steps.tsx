@@ -1,0 +1,166 @@
+import { useMemo, useState } from 'preact/hooks';
+import type { Answer } from '../../client/wire.ts';
+import { call, Refused } from '../api.ts';
+import { count, errorLine, plural } from '../format.ts';
+import { useHidden } from '../hidden_fields.ts';
+import { sentences, useNotify } from '../notifications.tsx';
+import { usePolling } from '../polling.ts';
+import { useMay, useSession } from '../session.tsx';
+import { FormDialog } from './dialog.tsx';
+import { Tree } from './json_tree.tsx';
+import { Panel, Problem } from './panel.tsx';
+import { State, TaskLink } from './state.tsx';
+import { Table } from './table.tsx';
+import { Ago } from './times.tsx';
+
+type TaskAnswer = Answer<'GET /v1/tasks/{id}'>;
+type Step = Answer<'GET /v1/tasks/{id}/steps'>['steps'][number];
+
+const SHOWN = 100;
+const MOST_SUMMARY = 80;
+
+/** Gives an event its payload. */
+function SignalForm({
+  event,
+  onClose,
+  onDone,
+}: {
+  event: string;
+  onClose(): void;
+  onDone(): void;
+}) {
+  const { key } = useSession();
+  const notify = useNotify();
+  const [requestId] = useState(() => crypto.randomUUID());
+  const [refused, setRefused] = useState<string | null>(null);
+  const submit = async (data: FormData) => {
+    const entered = String(data.get('payload')).trim() || 'null';
+    try {
+      JSON.parse(entered);
+      // The text is sent unchanged, so that large numbers keep their digits.
+      const body = `{"event":${JSON.stringify(event)},"payload":${entered},"request_id":"${requestId}"}`;
+      const { accepted, woken } = await call(key, 'POST /v1/events', { body });
+      notify(
+        accepted
+          ? { text: `${plural(woken, 'task continues', 'tasks continue')}.`, isError: false }
+          : { text: 'The event had a payload before, which stays.', isError: true },
+      );
+      onClose();
+      onDone();
+    } catch (error) {
+      if (error instanceof Refused) setRefused(sentences(error));
+      else setRefused(`The payload is not JSON: ${(error as Error).message}`);
+    }
+  };
+  return (
+    <FormDialog
+      title={`Signal ${event}`}
+      buttonLabel="Signal"
+      refused={refused}
+      onSubmit={submit}
+      onClose={onClose}
+    >
+      <label>
+        Payload, as JSON
+        <textarea name="payload" rows={6} spellcheck={false} />
+      </label>
+      <p class="hint">All tasks that wait for this event get the payload and continue.</p>
+    </FormDialog>
+  );
+}
+
+/** A result or an error: its beginning, which opens to the whole. */
+function Outcome({ value: whole, isError }: { value: unknown; isError: boolean }) {
+  const { value: hide } = useHidden();
+  const [value, summary] = useMemo(() => {
+    const shown = hide(whole);
+    const text = isError ? errorLine(shown) : JSON.stringify(shown);
+    return [shown, text?.slice(0, MOST_SUMMARY)] as const;
+  }, [whole]);
+  return (
+    <details class="outcome">
+      <summary>{isError ? <span class="error">{summary}</span> : summary}</summary>
+      <Tree value={value} />
+    </details>
+  );
+}
+
+function Kind({ kind, event, child_id }: Step) {
+  if (event !== null) return <>wait for {event}</>;
+  return (
+    <>
+      {kind} {child_id !== null && <TaskLink id={child_id} />}
+    </>
+  );
+}
+
+/** What the handler of a task has saved, in the order of saving, and what the task waits for. */
+export function Steps({ task, refresh }: { task: TaskAnswer; refresh(): void }) {
+  const may = useMay();
+  const { keyInfo } = useSession();
+  const [all, setAll] = useState(false);
+  const [signalled, setSignalled] = useState<string | null>(null);
+  const interval = task.ended_at ? 3_600_000 : 10_000;
+  const polled = usePolling('GET /v1/tasks/{id}/steps', { path: { id: task.id } }, interval);
+  const steps = polled.data?.steps ?? [];
+  if (steps.length === 0 && !polled.error) return null;
+  return (
+    <Panel title="Steps">
+      {polled.error && <Problem error={polled.error} />}
+      {steps.length > SHOWN && !all && (
+        <p>
+          <button type="button" onClick={() => setAll(true)}>
+            Show all {count(steps.length)} steps
+          </button>
+        </p>
+      )}
+      <Table
+        label="Steps"
+        stacked
+        rows={all ? steps : steps.slice(-SHOWN)}
+        id={({ name }) => name}
+        emptyText=""
+        columns={[
+          { name: 'Step', show: ({ name }) => name },
+          { name: 'Kind', show: Kind },
+          {
+            name: 'State',
+            show: ({ state, unused }) => (
+              <>
+                <State state={state.replace('_', ' ')} /> {unused && 'unused'}
+              </>
+            ),
+          },
+          { name: 'Failures', number: true, show: ({ failures }) => failures || '–' },
+          { name: 'Saved', show: ({ saved_at }) => <Ago at={saved_at} /> },
+          { name: 'Due', show: ({ due_at }) => <Ago at={due_at} /> },
+          {
+            name: 'Outcome',
+            show: ({ state, event, result, error }) => {
+              if (error !== null) return <Outcome value={error} isError />;
+              if (result !== null) return <Outcome value={result} isError={false} />;
+              const waits = event !== null && state === 'waiting' && !task.ended_at;
+              return waits && !keyInfo.tenants && may('enqueue', event.split('/')[0]) ? (
+                <button type="button" class="small" onClick={() => setSignalled(event)}>
+                  Signal
+                </button>
+              ) : (
+                '–'
+              );
+            },
+          },
+        ]}
+      />
+      {signalled !== null && (
+        <SignalForm
+          event={signalled}
+          onClose={() => setSignalled(null)}
+          onDone={() => {
+            polled.refresh();
+            refresh();
+          }}
+        />
+      )}
+    </Panel>
+  );
+}
