@@ -61,6 +61,6 @@ end $$;
 
 comment on function tock.why is
   'Why tasks of a queue are late now, the best explanation first, and what to do. The queue is paused, or '
-  'there is no worker, a limit, due tasks that are not made ready, an open transaction, parents, steps that wait, '
-  'concurrency keys, failing tasks, or maintenance that does not run. No row if nothing holds them up. '
+  'there is no worker, a limit, due tasks that are not made ready, an open transaction, parents, steps that '
+  'wait, concurrency keys, failing tasks, or maintenance that does not run. No row if nothing holds them up. '
   'Without p_sessions, sessions are not identified.';
