@@ -180,7 +180,10 @@ test('the steps of an invoker that goes on outlive their segment, and so does an
   );
   await endChild('early');
   await sweep();
-  expect(await stepsOf(run.id)).toMatchObject({ quick: ['done', 'early'], slow: ['waiting', null] });
+  expect(await stepsOf(run.id)).toMatchObject({
+    quick: ['done', 'early'],
+    slow: ['waiting', null],
+  });
   await startNextSegment(client);
   const slow = await next('child');
   await client.query('select tock.fail($1)', [slow.lease]);
