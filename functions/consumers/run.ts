@@ -51,7 +51,6 @@ function createCompleter(
 
   async function send(text: string, values: unknown[]): Promise<void> {
     try {
-      await steps.finish();
       await query(text, values);
       reported = { kind: 'reported', as: 'done' };
     } catch (error) {
@@ -59,8 +58,6 @@ function createCompleter(
       if (lost || isUnknown(error as { code?: string }))
         reported = { kind: 'reported', as: 'lost' };
       throw lost ? new LeaseLost(409, { detail: 'The lease of this task has ended.' }) : error;
-    } finally {
-      pending = null;
     }
   }
 
@@ -72,7 +69,13 @@ function createCompleter(
     const parameters = [...values, leased.lease, JSON.stringify(results)];
     if (reported || pending)
       throw new Error('completeWith: an earlier call may have completed this task; call it once');
-    pending = send(statement, parameters);
+    // If the steps are refused, nothing was sent, and the attempt fails.
+    pending = steps
+      .finish()
+      .then(() => send(statement, parameters))
+      .finally(() => {
+        pending = null;
+      });
     await pending;
   }
 

@@ -92,3 +92,13 @@ test('several statements are refused before anything runs', async () => {
   expect(effects).toEqual([]);
   expect(there.errors).toMatchObject([{ message: 'step.with: pass exactly one statement' }]);
 });
+
+test('a step left for later that is refused fails the attempt before completeWith() sends anything', async () => {
+  const { drained, effects, task } = await worked(async ({ id }, { step, completeWith }) => {
+    await step('big', () => 'x'.repeat(300_000), { later: true });
+    await completeWith(insert, [1, id]);
+  });
+  expect(drained).toMatchObject({ done: 0, failed: 1, lost: 0 });
+  expect(effects).toEqual([]);
+  expect(task?.runs[0]?.error).toMatchObject({ name: 'TockError' });
+});
