@@ -6,6 +6,7 @@ import {
   type Pooled,
   type SqlClient,
   type SqlPool,
+  transactionEnded,
 } from './sql/query.ts';
 import { sqlSource } from './sql/source.ts';
 import * as statements from './sql/statements.ts';
@@ -64,10 +65,7 @@ async function completeInTransaction(
   const { id, run_id } = leased.task;
   const values = [leased.lease, JSON.stringify([{ id, ...resultOptions }]), run_id];
   const [row] = (await client.query(statements.completeInTransaction, values)).rows as [Row];
-  if (!row.within)
-    throw new Error(
-      'The handler has ended its transaction. Leave commit and rollback to workSql().',
-    );
+  if (!row.within) throw transactionEnded();
   return row.completed === 1;
 }
 

@@ -104,3 +104,6 @@ export async function commit(client: SqlClient): Promise<void> {
   const message = 'Nothing was committed: a query that the handler did not await has failed.';
   throw Object.assign(new Error(message), { code: '25P02' });
 }
+
+export const transactionEnded = () =>
+  new Error('The handler has ended its transaction. Leave commit and rollback to workSql().');

@@ -3,7 +3,7 @@ import type { LeasedTask } from '../worker/leased_tasks.ts';
 import type { EffectOptions } from '../worker/step_types.ts';
 import type { RunSteps } from '../worker/steps.ts';
 import { checkOutcomes } from '../worker/suspend.ts';
-import { commit, type SqlClient } from './query.ts';
+import { commit, type SqlClient, transactionEnded } from './query.ts';
 import { leaseEnded } from './source.ts';
 import * as statements from './statements.ts';
 
@@ -17,8 +17,7 @@ export function createSqlStep(client: SqlClient, leased: LeasedTask, { withEffec
   /** Throws if the handler has ended its transaction. True if it has written in it. */
   async function hasWritten(): Promise<boolean> {
     const [row] = (await client.query(statements.openTransaction, [leased.task.run_id])).rows;
-    if (!row.within)
-      throw new Error('The handler has ended its transaction. Leave commit and rollback to Tock.');
+    if (!row.within) throw transactionEnded();
     return row.has_written;
   }
 

@@ -14,8 +14,8 @@ export type ReportEvents = {
   error(error: unknown): void;
 };
 
-// The server refuses a result that is too large or not storable, and tasks that the key may not add.
-const isRefusal = (error: unknown) =>
+/** True if the server refuses data: a result that is too large or not storable, or tasks that the key may not add. */
+export const isRefusal = (error: unknown) =>
   error instanceof TockError && [400, 403, 413, 422].includes(error.status);
 
 const hasNoResult = ({ end }: TaskEnd) =>

@@ -1,5 +1,5 @@
-import { TockError } from '../errors.ts';
 import type { NewStep, StepOutcome } from '../types.ts';
+import { isRefusal } from './report_outcomes.ts';
 
 type Save = (steps: NewStep[]) => Promise<StepOutcome[]>;
 type Part = {
@@ -12,9 +12,6 @@ type Part = {
 /** A call takes up to a thousand steps, and a body of up to 5 MiB. */
 const MAX_STEPS = 1000;
 const MAX_SIZE = 1_000_000;
-
-const isRefusal = (error: unknown) =>
-  error instanceof TockError && [400, 403, 413, 422].includes(error.status);
 
 /**
  * Saves steps of the tasks of a lease with one call at a time, because calls on one lease wait for each other. Steps that

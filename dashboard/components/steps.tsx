@@ -1,14 +1,12 @@
 import { useMemo, useState } from 'preact/hooks';
 import type { Answer } from '../../client/wire.ts';
-import { call, Refused } from '../api.ts';
-import { count, errorLine, plural } from '../format.ts';
+import { count, errorLine } from '../format.ts';
 import { useHidden } from '../hidden_fields.ts';
-import { sentences, useNotify } from '../notifications.tsx';
 import { usePolling } from '../polling.ts';
 import { useMay, useSession } from '../session.tsx';
-import { FormDialog } from './dialog.tsx';
 import { Tree } from './json_tree.tsx';
 import { Panel, Problem } from './panel.tsx';
+import { SignalForm } from './payload_form.tsx';
 import { State, TaskLink } from './state.tsx';
 import { Table } from './table.tsx';
 import { Ago } from './times.tsx';
@@ -18,56 +16,6 @@ type Step = Answer<'GET /v1/tasks/{id}/steps'>['steps'][number];
 
 const SHOWN = 100;
 const MOST_SUMMARY = 80;
-
-/** Gives an event its payload. */
-function SignalForm({
-  event,
-  onClose,
-  onDone,
-}: {
-  event: string;
-  onClose(): void;
-  onDone(): void;
-}) {
-  const { key } = useSession();
-  const notify = useNotify();
-  const [requestId] = useState(() => crypto.randomUUID());
-  const [refused, setRefused] = useState<string | null>(null);
-  const submit = async (data: FormData) => {
-    const entered = String(data.get('payload')).trim() || 'null';
-    try {
-      JSON.parse(entered);
-      // The text is sent unchanged, so that large numbers keep their digits.
-      const body = `{"event":${JSON.stringify(event)},"payload":${entered},"request_id":"${requestId}"}`;
-      const { accepted, woken } = await call(key, 'POST /v1/events', { body });
-      notify(
-        accepted
-          ? { text: `${plural(woken, 'task continues', 'tasks continue')}.`, isError: false }
-          : { text: 'The event had a payload before, which stays.', isError: true },
-      );
-      onClose();
-      onDone();
-    } catch (error) {
-      if (error instanceof Refused) setRefused(sentences(error));
-      else setRefused(`The payload is not JSON: ${(error as Error).message}`);
-    }
-  };
-  return (
-    <FormDialog
-      title={`Signal ${event}`}
-      buttonLabel="Signal"
-      refused={refused}
-      onSubmit={submit}
-      onClose={onClose}
-    >
-      <label>
-        Payload, as JSON
-        <textarea name="payload" rows={6} spellcheck={false} />
-      </label>
-      <p class="hint">All tasks that wait for this event get the payload and continue.</p>
-    </FormDialog>
-  );
-}
 
 /** A result or an error: its beginning, which opens to the whole. */
 function Outcome({ value: whole, isError }: { value: unknown; isError: boolean }) {

@@ -16,7 +16,7 @@ export function inDatabase(there: ClientService): Subject {
       `update tock.leases set leased_until = leased_until - $1::interval ${open}`,
       by,
     );
-    await owner.query('select tock.promote()');
+    await owner.query('select tock.promote(p_sweep => true)');
     await owner.query('select tock.reap(p_sweep => true)');
   };
   return { tock: createTock(there.options), advance };

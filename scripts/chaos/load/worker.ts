@@ -1,14 +1,26 @@
 // A worker process of the load, which may be killed at any time. It writes a line of JSON for all that it sends and
 // receives, before its next step. Usage: node worker.ts <name> <seed>, with CHAOS_TARGET
-import { writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { type Client, call, type Transaction } from '../drivers/driver.ts';
+import { type Client, call } from '../drivers/driver.ts';
 import { openDriver } from '../drivers/open.ts';
-import type { Claim, End, Execution, Repeat, Run, StepFact, TaskRequest } from '../journal.ts';
+import type { TaskRequest } from '../journal.ts';
 import { chosen, dice, pause } from '../random.ts';
 import { type Lease, named, taken } from './claimed.ts';
-import { bounds, lease_seconds, queues, stages } from './queues.ts';
+import {
+  done,
+  end,
+  endPart,
+  endWhole,
+  failing,
+  jump,
+  releasing,
+  toResult,
+  torn,
+  type Work,
+} from './ends.ts';
+import { bounds, lease_seconds, queues } from './queues.ts';
 import { type StepWork, stepThrough } from './stepping.ts';
+import { onOutcome, send } from './words.ts';
 
 const [name = '', seed = '1'] = process.argv.slice(2);
 const target = JSON.parse(process.env.CHAOS_TARGET ?? '{}');
@@ -16,98 +28,6 @@ let draining = false;
 // Numbers of tasks that this worker spawns, which no other process uses.
 let number = Number(seed) * 1_000_000;
 let claims = 0;
-
-export type Word =
-  | ['claimed', Claim]
-  | ['repeated', Repeat]
-  | ['requested', TaskRequest]
-  | ['settled', answered: number, numbers: number[]]
-  | ['ending', End]
-  | ['ended', lease: string, sent: number, acknowledged: number, refused: string[]]
-  | ['executed', Execution]
-  | ['stepped', StepFact]
-  | ['heard', verb: string, outcome: string, detail: string]
-  | ['differ', kind: string, task: string, detail: string];
-
-// writeSync() returns after the whole line is written, so a kill cannot lose it.
-const send = (word: Word) => writeSync(1, `${JSON.stringify(word)}\n`);
-const onOutcome = (verb: string, outcome: string, detail: string) =>
-  send(['heard', verb, outcome, outcome.startsWith('2') ? '' : detail]);
-
-type Work = Client & { claim: Claim; waited: Set<string>; saved: StepWork['saved'] };
-
-/** A result that can be the payload of the next stage. */
-const toResult = ({ n, version }: Run) => ({ n, v: version });
-
-const lastStage = (queue: string) => !stages.slice(0, -1).includes(queue);
-
-async function end(
-  work: Work,
-  verb: Exclude<End['verb'], 'suspend'>,
-  runs: Run[],
-  body: object,
-  final: Run[],
-  transaction?: Transaction,
-): Promise<boolean> {
-  const { lease } = work.claim;
-  const sent = Date.now();
-  send(['ending', { verb, lease, sent, runs, final: final.map(({ id }) => id) }]);
-  const args = { lease, ...body };
-  const answer = transaction
-    ? await work.driver.attempt(verb, args, transaction)
-    : await call(work, verb, args, 20);
-  if (answer?.status !== 200 || answer.undone) return false;
-  send(['ended', lease, sent, Date.now(), answer.body.refused]);
-  return answer.body.refused.length === 0;
-}
-
-const done = (work: Work, runs: Run[]) => (lastStage(work.claim.queue) ? runs : []);
-
-const endWhole = (work: Work, transaction?: Transaction) =>
-  end(work, 'complete', work.claim.runs, {}, done(work, work.claim.runs), transaction);
-
-function endPart(work: Work, runs: Run[]): Promise<boolean> {
-  const results = runs.map((run) => ({ id: run.id, result: toResult(run) }));
-  return end(work, 'complete', runs, { results }, done(work, runs));
-}
-
-/** Completes tasks and skips stages: they continue in the last stage, or end. */
-function jump(work: Work): Promise<boolean> {
-  const over = work.random(2) === 0;
-  const stage = over ? null : 'third';
-  const results = work.claim.runs.map((run) => ({ id: run.id, result: toResult(run), stage }));
-  return end(work, 'complete', work.claim.runs, { results }, over ? work.claim.runs : []);
-}
-
-function failing(work: Work, runs: Run[], fatal: boolean): Promise<boolean> {
-  const { random } = work;
-  const error = { name: 'Broken', message: `by ${random(3)}` };
-  const failures = runs.map(({ id }) => {
-    if (fatal) return { id, error, fatal };
-    return { id, error, ...(random(2) && { retry_in_seconds: random(1500) / 1000 }) };
-  });
-  return end(work, 'fail', runs, { failures }, []);
-}
-
-const releasing = (work: Work, runs: Run[]) =>
-  end(work, 'release', runs, { ids: runs.map(({ id }) => id) }, []);
-
-/** Ends the lease in several calls: some tasks are completed, some fail, and the rest is completed or released. */
-async function torn(work: Work): Promise<void> {
-  const { random } = work;
-  const runs = work.claim.runs.toSorted(() => random(3) - 1);
-  const cut = Math.ceil(runs.length / (2 + random(2)));
-  await endPart(work, runs.slice(0, cut));
-  const left = runs.slice(cut);
-  if (left.length === 0) return;
-  const choice = random(4);
-  if (choice === 0) return void (await releasing(work, left));
-  if (choice === 1) return void (await failing(work, left, false));
-  if (choice === 2) return void (await endPart(work, left));
-  await failing(work, left.splice(0, 5), random(4) === 0);
-  for (const run of left.splice(0, random(8))) await endPart(work, [run]);
-  if (left.length > 0) await (random(2) ? endPart(work, left) : releasing(work, left));
-}
 
 async function longer(work: Work): Promise<void> {
   const { claim, random } = work;

@@ -3,7 +3,7 @@ import { type Child, startChild } from '../../child.ts';
 import type { Chaos } from '../chaos.ts';
 import type { OnOutcome } from '../drivers/driver.ts';
 import type { Target } from '../drivers/open.ts';
-import type { Word } from './worker.ts';
+import type { Word } from './words.ts';
 
 /** Starts worker processes and replaces each one that dies. Their reports go to the journal. */
 export function startWorkers(

@@ -1,0 +1,105 @@
+import { type Handler, RetryIn, StepFailed } from '../../client/index.ts';
+import { type Scenario, shown, some } from './shown.ts';
+
+/** Durable steps, in the in-memory client and in the database. */
+export const stepScenarios: Record<string, Scenario> = {
+  async 'a flow does each step once, over sleeps, waits and failures'({ tock, advance }, q) {
+    const ran: string[] = [];
+    let fails = true;
+    const flow: Handler = async (task, { step, sleep, waitFor }) => {
+      const note = (name: string) => step(name, () => ran.push(name));
+      const first = await note('first');
+      await sleep('nap', { minutes: 1 });
+      const both = await Promise.all([note('both'), note('both')]);
+      if (fails) {
+        fails = false;
+        // Details stand in place of the stack, which differs.
+        throw Object.assign(new RetryIn(0), { details: {} });
+      }
+      const approval = await waitFor('approval', `${q}/approved`);
+      const late = await waitFor('late', `${q}/never`, { timeout_seconds: 60 });
+      const pay = async () => {
+        if (ran.push('pay') % 2 === 1) throw new Error('no');
+        return 'paid';
+      };
+      const paid = await step('pay', pay, { max_attempts: 3, backoff_seconds: 10 });
+      const refused = await step('refused', () => Promise.reject(new Error('never')), {
+        max_attempts: 1,
+      }).catch((error) => [error instanceof StepFailed, error.message]);
+      return { first, both, approval, late, paid, refused, attempt: task.attempt };
+    };
+    const id = await tock.enqueue(q, 1, { max_attempts: 2 });
+    const shownSteps = async () =>
+      (await tock.steps(id))?.map((step) => some(step, 'name kind state result event failures'));
+    const seen: unknown[] = [];
+    for (const pass of ['sleeps', 'waits', 'waits for the second', 'retries', 'ends']) {
+      await tock.work(q, flow, { until: 'empty' });
+      seen.push(pass, [...ran], (await shown(tock, id))?.runs.length, await shownSteps());
+      if (pass === 'waits') {
+        const signals = [await tock.signal(`${q}/approved`, { by: 'ann' })];
+        signals.push(await tock.signal(`${q}/approved`, 'too late'));
+        seen.push(signals);
+      } else await advance(61);
+    }
+    return [seen, await shown(tock, id)];
+  },
+
+  async 'a flow invokes children, is approved by a link, and is forked'({ tock, advance }, q) {
+    const ran: string[] = [];
+    const urls = new Set<string>();
+    let pass = 0;
+    const flow: Handler = async (_task, { step, waitFor, version }) => {
+      await step('quick', () => ran.push('quick'), { later: true });
+      if (pass === 1) await step('old', () => ran.push('old'), { later: true });
+      urls.add(await waitFor.url('link', `${q}/approved`));
+      const approval = await waitFor('approval', `${q}/approved`);
+      const children = await Promise.all([
+        step.invoke('child', `${q}-child`, 1),
+        step.invoke('child', `${q}-child`, 2, { max_attempts: 1 }).catch(({ name }) => name),
+      ]);
+      const late = await waitFor('late', `${q}/never`, {
+        timeout_seconds: 60,
+        on_timeout: 'throw',
+      }).catch(({ name }) => name);
+      return { approval, children, late, version: await version() };
+    };
+    const child: Handler = async ({ payload }) => {
+      ran.push(`child ${payload}`);
+      if (payload === 2) throw new Error('no');
+      return payload;
+    };
+    const id = await tock.enqueue(q, 1);
+    const shownSteps = async (task: string) =>
+      (await tock.steps(task))?.map((step) =>
+        some(step, 'name kind state result version unused failures'),
+      );
+    const passes: unknown[] = [];
+    const work = async () => {
+      pass++;
+      await tock.work({ [q]: flow, [`${q}-child`]: child }, { until: 'empty', version: pass });
+      passes.push([...ran], (await tock.task(id))?.state);
+    };
+    await work();
+    const [url = ''] = urls;
+    const link = new URL(url).pathname;
+    const posts: unknown[] = [await tock.call('POST', link, { by: 'ann' })];
+    posts.push(await tock.call('POST', link, {}).catch(({ status }) => status));
+    posts.push(await tock.call('POST', `${link}0`, {}).catch(({ status }) => status));
+    await work();
+    await advance(61);
+    await work();
+    const steps = (await shownSteps(id))?.filter(({ name }) => name !== 'link');
+    const end = await shown(tock, id);
+    const [again] = await tock.rerun([id], { from_step: 'child' });
+    await work();
+    const forked = await shownSteps(again?.rerun_id ?? '');
+    return {
+      passes,
+      urls: urls.size,
+      posts,
+      steps,
+      end: some(end ?? {}, 'state attempt result'),
+      forked: forked?.filter(({ name }) => name !== 'link'),
+    };
+  },
+};
