@@ -76,9 +76,11 @@ export async function doSave(
   type Shown = ReturnType<typeof shownSteps>[number] & { due_at: string | null };
   const values = [token, task.id];
   const read = await sql.value<Shown[]>(client, 'select tock.lease_steps($1, $2)', values);
+  // The model invokes no children, and its workers have no versions.
+  const known = shownSteps(task).map((each) => ({ ...each, child_id: null, version: null }));
   expect(
     read.map(({ due_at, ...each }) => each).sort((a, b) => (a.name < b.name ? -1 : 1)),
-  ).toEqual(shownSteps(task));
+  ).toEqual(known);
   const ending = new Set<SavedStep>();
   const expected = step.items.map((item) => {
     const { name, state, result, error } = save(model, task, item, ending);
