@@ -82,7 +82,7 @@ test('metrics are printed as tables and as text for Prometheus', async () => {
   expect(await out('series', 'bills')).toMatch(/time \(UTC\).*\n(.*\n)*20.* 2 +0 +2 +0 +2 /);
   expect((await json('series')).points.length).toBeGreaterThan(50);
   expect(await out('metrics')).toMatch(
-    /^# HELP (?:.*\n)*tock_tasks_dead_total{queue="bills"} 2\n(?:.*\n)*tock_metrics_age_seconds .*\n$/,
+    /^# HELP (?:.*\n)*tock_tasks_dead_total{queue="bills"} 2\n(?:.*\n)*tock_steps .*\n$/,
   );
   expect(await cli('series', 'shpo')).toMatchObject({ code: 3 });
   expect(await cli('series', '--step', '7')).toMatchObject({ code: 2 });
