@@ -478,7 +478,7 @@ export type Routes = {
       id: string;
     };
     query: {
-      /** The maximum number of rows in the answer. Default: 1000. */
+      /** At most this many rows. Default: 1000. */
       limit?: number;
       /** The last `n` of the previous page. Default: the first page. */
       after?: number;
@@ -510,7 +510,7 @@ export type Routes = {
       id: string;
     };
     query: {
-      /** The maximum number of rows in the answer. Default: 100. */
+      /** At most this many rows. Default: 100. */
       limit?: number;
       /** The `cursor` of the previous page. Default: the first page. */
       cursor?: string;
@@ -827,7 +827,7 @@ export type Routes = {
       queue?: string;
       /** Only changes with a lower id. Default: the newest. */
       before?: string;
-      /** The maximum number of rows in the answer. Default: 100. */
+      /** At most this many rows. Default: 100. */
       limit?: number;
     };
     body: undefined;
@@ -957,7 +957,7 @@ export type Routes = {
       payload?: string;
       /** The `cursor` of the previous answer, with the same filter. Default: the first page. */
       cursor?: string;
-      /** The maximum number of rows in the answer. Default: 100. */
+      /** At most this many rows. Default: 100. */
       limit?: number;
     };
     body: undefined;
@@ -1006,7 +1006,7 @@ export type Routes = {
       queue: string;
     };
     query: {
-      /** The maximum number of rows in the answer. Default: 100. */
+      /** At most this many rows. Default: 100. */
       limit?: number;
     };
     body: undefined;
@@ -1062,7 +1062,7 @@ export type Routes = {
       worker?: string;
       /** The `cursor` of the previous answer, with the same filter. Default: the first page. */
       cursor?: string;
-      /** The maximum number of rows in the answer. Default: 100. */
+      /** At most this many rows. Default: 100. */
       limit?: number;
     };
     body: undefined;
@@ -1096,7 +1096,7 @@ export type Routes = {
       queue?: string;
       /** The period. Default: 3600. */
       seconds?: number;
-      /** The maximum number of rows in the answer. Default: 1000. */
+      /** At most this many rows. Default: 1000. */
       limit?: number;
     };
     body: undefined;
@@ -1817,7 +1817,7 @@ export type Routes = {
       waiting?: boolean;
       /** Only later names. Default: the first page. */
       after?: string;
-      /** The maximum number of rows in the answer. Default: 1000. */
+      /** At most this many rows. Default: 1000. */
       limit?: number;
     };
     body: undefined;
@@ -1827,7 +1827,7 @@ export type Routes = {
         task: string | null;
         /** `free`: a worker. `held`: a worker and its task. `waiting`: a task. */
         state: 'free' | 'held' | 'waiting';
-        /** The number of the assignment, higher than that of each earlier one in any pool. */
+        /** The number of the assignment. Each new one is higher, in all pools. */
         fencing_token: string | null;
         /** When this state began. */
         since: string;
@@ -1861,7 +1861,7 @@ export type Routes = {
       state: 'free' | 'held' | 'lost' | 'taken' | 'empty' | 'busy';
       /** The task of the worker. */
       task: string | null;
-      /** The number of the assignment, higher than that of each earlier one in any pool. */
+      /** The number of the assignment. Each new one is higher, in all pools. */
       fencing_token: string | null;
       /** The deadline of the worker. */
       leased_until: string | null;
@@ -1904,7 +1904,7 @@ export type Routes = {
       state: 'assigned' | 'held' | 'waiting' | 'none' | 'busy';
       /** The worker of the task. */
       worker: string | null;
-      /** The number of the assignment, higher than that of each earlier one in any pool. */
+      /** The number of the assignment. Each new one is higher, in all pools. */
       fencing_token: string | null;
       /** The deadline of the worker. */
       leased_until: string | null;
@@ -1932,7 +1932,7 @@ export type Routes = {
         state: 'assigned' | 'held' | 'waiting' | 'none' | 'busy';
         /** The worker of the task. */
         worker: string | null;
-        /** The number of the assignment, higher than that of each earlier one in any pool. */
+        /** The number of the assignment. Each new one is higher, in all pools. */
         fencing_token: string | null;
         /** The deadline of the worker. */
         leased_until: string | null;
@@ -1976,7 +1976,7 @@ export type Routes = {
       state: 'free' | 'held' | 'lost' | 'taken' | 'empty' | 'busy';
       /** The task of the worker. */
       task: string | null;
-      /** The number of the assignment, higher than that of each earlier one in any pool. */
+      /** The number of the assignment. Each new one is higher, in all pools. */
       fencing_token: string | null;
       /** The deadline of the worker. */
       leased_until: string | null;
@@ -2283,7 +2283,7 @@ export type Routes = {
       queue?: string;
       /** Only later names. Default: the first page. */
       after?: string;
-      /** The maximum number of rows in the answer. Default: 100. */
+      /** At most this many rows. Default: 100. */
       limit?: number;
     };
     body: undefined;
@@ -2357,7 +2357,7 @@ export type Routes = {
       schedule: string;
     };
     query: {
-      /** The maximum number of rows in the answer. Default: 20. */
+      /** At most this many rows. Default: 20. */
       limit?: number;
       /** Only fires with a lower number. Default: the newest. */
       before?: string;
@@ -2801,7 +2801,7 @@ export type Routes = {
       object?: string;
       /** Only entries with a lower number. Default: the newest. */
       before?: string;
-      /** The maximum number of rows in the answer. Default: 100. */
+      /** At most this many rows. Default: 100. */
       limit?: number;
     };
     body: undefined;
@@ -3158,7 +3158,7 @@ export type Routes = {
       to?: string;
       /** The `cursor` of the previous answer, with the same filter. Default: the first page. */
       cursor?: string;
-      /** The maximum number of rows in the answer. Default: 100. */
+      /** At most this many rows. Default: 100. */
       limit?: number;
     };
     body: undefined;

@@ -7,6 +7,7 @@ import { createExecutor, type ErrorListener, type Executor, type WorkCounts } fr
 import { type Handler, type Middleware, withMiddleware } from './handlers.ts';
 import type { EndWithClaim } from './leased_tasks.ts';
 import type { RunTask } from './run.ts';
+import type { Steps } from './step_types.ts';
 import { createStopSignal, type StopSignal } from './stop.ts';
 
 export type { WorkCounts } from './executor.ts';
@@ -35,6 +36,8 @@ export type WorkOptions = {
   report_within_ms?: number;
   /** The version of the handlers, a whole number from 1, which steps keep: see `version` of a handler's context. */
   version?: number;
+  /** The versions whose tasks this worker continues; those of others sleep, up to 10 minutes a time. Default: all. */
+  versions?: number[];
   /** Wraps each attempt, for example in a trace span. */
   middleware?: Middleware;
   /** Receives errors of handlers with their task, and errors of calls without one. */
@@ -183,13 +186,25 @@ async function claimLoop(loop: ClaimLoop): Promise<void> {
   }
 }
 
-const wrapAll = (handlers: Map<string, Handler<unknown, never>>, middleware: Middleware) =>
-  new Map([...handlers].map(([queue, handler]) => [queue, withMiddleware(handler, middleware)]));
+type AnyHandler = Handler<unknown, never>;
+
+const wrapAll = (handlers: Map<string, AnyHandler>, wrap: (handler: AnyHandler) => AnyHandler) =>
+  new Map([...handlers].map(([queue, handler]) => [queue, wrap(handler)]));
+
+/** Lets tasks of other versions sleep. Sleeps of earlier runs are over, and have the first names. */
+const ofVersions =
+  (handler: AnyHandler, versions: number[]): Handler<unknown, Steps> =>
+  async (task, context) => {
+    const began = await context.version();
+    for (let seconds = 10; !versions.includes(began); seconds = Math.min(600, seconds * 2))
+      await context.sleep(`for version ${began}`, seconds);
+    return handler(task, context as never);
+  };
 
 /** Works until it is stopped. Rejects when a claim is refused, after started tasks have ended. */
 export async function work(
   source: Source,
-  handlers: Map<string, Handler<unknown, never>>,
+  handlers: Map<string, AnyHandler>,
   options: WorkOptions & { wakeups?: Wakeups } = {},
 ): Promise<WorkCounts> {
   const {
@@ -198,9 +213,12 @@ export async function work(
     stop_seconds = 20,
     report_within_ms = 200,
     version = 1,
+    versions,
   } = options;
   const { low, high } = options.prefetch ?? { low: concurrency - 1, high: concurrency };
   check(handlers, concurrency, low, high);
+  if (versions?.includes(version) === false)
+    throw new RangeError(`versions must include the worker's own version, ${version}`);
   const untilEmpty = options.until === 'empty';
   const { wait_seconds = untilEmpty ? 0 : 5, weights, worker, wakeups, middleware } = options;
   const onError = safeListener(options.on_error);
@@ -209,7 +227,10 @@ export async function work(
     weights ? { queue, weight: weights[queue] ?? 1 } : queue,
   );
   const common = { source, lease_seconds, stopping, onError };
-  const wrapped = middleware ? wrapAll(handlers, middleware) : handlers;
+  const known = versions ? wrapAll(handlers, (handler) => ofVersions(handler, versions)) : handlers;
+  const wrapped = middleware
+    ? wrapAll(known, (handler) => withMiddleware(handler, middleware))
+    : known;
   const executor = createExecutor({
     ...common,
     handlers: wrapped,

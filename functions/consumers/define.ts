@@ -13,11 +13,13 @@ export type Consumer = {
   lease_seconds: number;
   /** The version of the handler, which steps keep. */
   version?: number;
+  /** The versions whose tasks this handler continues. A task that began under another one sleeps. Default: all. */
+  versions?: number[];
   handler: ConsumerHandler<unknown>;
 };
 
 type Options = Pick<Consumer, 'queue'> &
-  Partial<Pick<Consumer, 'batch' | 'concurrency' | 'lease_seconds' | 'version'>>;
+  Partial<Pick<Consumer, 'batch' | 'concurrency' | 'lease_seconds' | 'version' | 'versions'>>;
 
 const checkInteger = (name: string, value: number, max: number) => {
   if (Number.isInteger(value) && value >= 1 && value <= max) return;
@@ -42,6 +44,7 @@ export function defineConsumer({
   batch = concurrency,
   lease_seconds = 60,
   version = 1,
+  versions,
   schema,
   handler,
 }: Options & { schema?: StandardSchemaV1; handler: ConsumerHandler<never> }): Consumer {
@@ -57,11 +60,21 @@ export function defineConsumer({
   checkInteger('batch', batch, 10_000);
   checkInteger('lease_seconds', lease_seconds, 86_400);
   checkInteger('version', version, 1_000_000);
+  if (versions?.includes(version) === false)
+    throw new RangeError(`defineConsumer: versions must include version, ${version}`);
   const runHandler = handler as ConsumerHandler<unknown>;
   const checked: ConsumerHandler<unknown> = async (task, context) => {
     if (!schema) return runHandler(task, context);
     const payload = await parsePayload(schema, task.payload);
     return runHandler({ ...task, payload } as Claimed, context);
   };
-  return { queue, batch, concurrency, lease_seconds, version, handler: checked };
+  return {
+    queue,
+    batch,
+    concurrency,
+    lease_seconds,
+    version,
+    ...(versions && { versions }),
+    handler: checked,
+  };
 }

@@ -121,7 +121,7 @@ function createSource(drain: DrainState, { batch }: Consumer): Source {
 }
 
 async function consume(drain: DrainState, consumer: Consumer): Promise<void> {
-  const { queue, handler, batch, concurrency, lease_seconds, version = 1 } = consumer;
+  const { queue, handler, batch, concurrency, lease_seconds, version = 1, versions } = consumer;
   const { seconds = SECONDS, worker = 'worker', wakeups, on_error = logError } = drain.options;
   const stop_seconds = Math.min(5, seconds / 4);
   const for_seconds = Math.max(0, drain.left() - stop_seconds);
@@ -136,6 +136,7 @@ async function consume(drain: DrainState, consumer: Consumer): Promise<void> {
     lease_seconds,
     version,
     on_error,
+    ...(versions && { versions }),
     ...(wakeups && { wakeups }),
   });
   for (const kind of Object.keys(counts) as (keyof WorkCounts)[])

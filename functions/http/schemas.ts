@@ -261,9 +261,7 @@ export const cursor = matching(/^[0-9a-f]{2,400}$/, 'the cursor of the previous 
   .describe('The `cursor` of the previous answer, with the same filter. Default: the first page.');
 /** The number of rows of a page. */
 export const pageSize = (byDefault: number, max = 1000) =>
-  wholeText(1, max)
-    .optional()
-    .describe(`The maximum number of rows in the answer. Default: ${byDefault}.`);
+  wholeText(1, max).optional().describe(`At most this many rows. Default: ${byDefault}.`);
 /** Null on the last page. */
 export const nextCursor = z
   .string()

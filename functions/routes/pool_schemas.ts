@@ -13,7 +13,7 @@ export const leaseSeconds = s.leaseSeconds
   .nullish()
   .describe('The time from now to the deadline of the worker. Default: 60.');
 const fencing_token = s.id.describe(
-  'The number of the assignment, higher than that of each earlier one in any pool.',
+  'The number of the assignment. Each new one is higher, in all pools.',
 );
 const nameOrNull = z.string().nullable();
 

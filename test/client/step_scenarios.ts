@@ -1,3 +1,4 @@
+import { expect } from 'vitest';
 import { type Handler, RetryIn, StepFailed } from '../../client/index.ts';
 import { type Scenario, shown, some } from './shown.ts';
 
@@ -101,5 +102,35 @@ export const stepScenarios: Record<string, Scenario> = {
       end: some(end ?? {}, 'state attempt result'),
       forked: forked?.filter(({ name }) => name !== 'link'),
     };
+  },
+
+  async 'a worker continues only tasks of the versions that it knows'({ tock, advance }, q) {
+    const ran: string[] = [];
+    const handler =
+      (name: string): Handler =>
+      async (_task, { step, waitFor }) => {
+        ran.push(name);
+        await step('begin', () => name);
+        return waitFor('go', `${q}/go`);
+      };
+    const work = (version: number, versions: number[]) =>
+      tock.work(q, handler(`version ${version}`), { until: 'empty', version, versions });
+    await expect(work(2, [1])).rejects.toThrow("versions must include the worker's own version, 2");
+    const id = await tock.enqueue(q, 1, { max_attempts: 1 });
+    await work(2, [1, 2]);
+    await tock.signal(`${q}/go`, 'went');
+    const released: number[] = [];
+    for (const seconds of [10, 20, 40]) {
+      released.push((await work(1, [1])).released);
+      released.push((await work(3, [3])).released);
+      await advance(seconds - 1);
+      released.push((await work(1, [1])).released);
+      await advance(2);
+    }
+    const steps = (await tock.steps(id))?.map((step) => some(step, 'name kind state version'));
+    await work(3, [1, 2, 3]);
+    expect(ran).toEqual(['version 2', 'version 3']);
+    expect(released).toEqual([1, 0, 0, 1, 0, 0, 1, 0, 0]);
+    return [steps, await shown(tock, id)];
   },
 };
