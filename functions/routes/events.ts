@@ -5,6 +5,7 @@ import { readBody } from '../http/body.ts';
 import { withBodySlots, withSlot } from '../http/concurrency_limits.ts';
 import { documented, json, shared } from '../http/document.ts';
 import { type App, serve } from '../http/endpoint.ts';
+import { readParams } from '../http/parameters.ts';
 import { refusal } from '../http/problem.ts';
 import * as s from '../http/schemas.ts';
 import { problemSchema } from '../http/schemas.ts';
@@ -60,7 +61,7 @@ function signalByLink(app: App, connect: Connect): void {
   app.openAPIRegistry.registerPath(route);
   app.post(route.getRoutingPath(), async (c) => {
     const env = c.env ?? {};
-    const { token } = validate(tokenParams, c.req.param());
+    const { token } = validate(tokenParams, readParams(c));
     const { text } = await withBodySlots('enqueues', env, linkKey, c.req.raw.signal, (onGrowth) =>
       readBody(c, false, tooLarge, onGrowth),
     );
