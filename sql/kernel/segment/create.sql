@@ -56,7 +56,7 @@ begin
 exception
   when lock_not_available then
     perform tock.refuse(503,
-      'the last segment is nearly full, and a lock on tock.runs, leases, results or run_overrides blocks '
-      'the next', null,
+      'the last segment is nearly full, and a lock on tock.runs, leases, results, run_overrides or steps '
+      'blocks the next', null,
       'try again; pg_locks shows the sessions that lock these tables');
 end $$;

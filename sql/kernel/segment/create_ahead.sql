@@ -30,7 +30,7 @@ begin
     select e.* into v_newest from tock.segments e order by e.number desc limit 1;
     v_reached := (select s.last_value from tock.positions s);
     select e.* into v_current from tock.segments e where e.number = tock.newest_segment();
-    -- a segment is four tables with indexes, each with a lock: thousands of them would fill the lock table of
+    -- a segment is five tables with indexes, each with a lock: thousands of them would fill the lock table of
     -- the cluster
     exit when v_reached < v_newest.end_position
       and (v_made = 100 or v_newest.number - v_current.number >= coalesce(p_ahead, 2));
@@ -61,7 +61,7 @@ begin
 exception
   when lock_not_available then
     perform tock.refuse(503, 'another session holds a lock that the creation of segments needs', null,
-      'try again; pg_locks shows the sessions that lock tock.runs, leases, results or run_overrides');
+      'try again; pg_locks shows the sessions that lock tock.runs, leases, results, run_overrides or steps');
 end $$;
 
 comment on function tock.create_segments is
