@@ -1281,7 +1281,7 @@ export type Routes = {
         push_url: string | null;
         /**
          * The saved steps of a task that slept or waited for an event. Null for other tasks, and
-         * above 512 KiB.
+         * above 512 KiB; of a task forked from a step, empty above it.
          */
         steps: Step[] | null;
       }[];
@@ -1343,7 +1343,7 @@ export type Routes = {
         push_url: string | null;
         /**
          * The saved steps of a task that slept or waited for an event. Null for other tasks, and
-         * above 512 KiB.
+         * above 512 KiB; of a task forked from a step, empty above it.
          */
         steps: Step[] | null;
       }[];
@@ -1418,7 +1418,7 @@ export type Routes = {
           push_url: string | null;
           /**
            * The saved steps of a task that slept or waited for an event. Null for other tasks, and
-           * above 512 KiB.
+           * above 512 KiB; of a task forked from a step, empty above it.
            */
           steps: Step[] | null;
         }[];

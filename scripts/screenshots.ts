@@ -49,6 +49,7 @@ const pages = {
   'queue-dead': 'queues/imports?state=dead',
   'task-with-retries': `tasks/${await find('emails', { broken: true })}`,
   'task-with-parents': `tasks/${await find('invoices', { send: 'month.pdf' })}`,
+  'task-with-steps': `tasks/${await find('orders', { order: 2001 })}`,
   tasks: 'tasks?payload={"customer":"eve"}',
   groups: 'groups',
   workers: 'workers',
@@ -62,6 +63,7 @@ const pages = {
   keys: 'keys',
   'audit-log': 'audit_log',
   palette: '',
+  'sign-in': '',
 };
 
 /** Cuts the page and writes it with few colours, so that it stays small. */
@@ -81,15 +83,18 @@ const browser = await chromium.launch({
 });
 for (const [look, options] of Object.entries(looks)) {
   const context = await browser.newContext(options);
-  await context.addInitScript((key) => sessionStorage.setItem('tock-key', key), TOCK_KEY);
   const page = await context.newPage();
+  await page.addInitScript((key) => {
+    if (location.search !== '?signed-out') sessionStorage.setItem('tock-key', key);
+  }, TOCK_KEY);
   page.on('console', (message) =>
     process.stdout.write(`console: ${message.text()} ${message.location().url}\n`),
   );
   page.on('pageerror', (error) => process.stdout.write(`error: ${error.message}\n`));
   for (const [name, place] of Object.entries(pages)) {
     if (wanted.length > 0 && !wanted.includes(name)) continue;
-    await page.goto(`${TOCK_URL}/#/${place}`);
+    if (name === 'sign-in') await page.evaluate(() => sessionStorage.clear());
+    await page.goto(`${TOCK_URL}/${name === 'sign-in' ? '?signed-out' : ''}#/${place}`);
     await page.reload();
     await page.waitForFunction(
       () => document.querySelector('h1') && !/(Load|Look)ing …/.test(document.body.innerText),

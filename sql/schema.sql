@@ -2198,7 +2198,7 @@ function tock.lease_has_options(p_lease uuid)
 
 function tock.lease_headers(p_lease uuid)
   returns jsonb
-  -- The headers, push_url and steps of the runs of a lease, by run_id; runs with none are left out. The steps are those of a task that slept or waited for an event, as task_steps() returns them. They are null above 512 KiB, or above the share of the run in 4 MiB.
+  -- The headers, push_url and steps of the runs of a lease, by run_id; runs with none are left out. The steps are those of a task that slept or waited for an event, as task_steps() returns them. They are null above 512 KiB, or above the share of the run in 4 MiB; of a task forked from a step, empty.
   -- for tock_admin, tock_edge, tock_worker
 
 function tock.lease_overridden_range_1(p_range claim_range, p_passed passed)

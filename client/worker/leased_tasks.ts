@@ -115,8 +115,10 @@ export function leaseBatch(
       eventUrl: source.eventUrl,
       saveSteps: (steps) => saveSteps(steps.map((step) => ({ id: task.id, ...step }))),
       async savedSteps() {
-        if (task.steps) return task.steps;
-        return task.run_id === task.id ? [] : source.steps(leased.lease, task.id);
+        if (task.steps?.length) return task.steps;
+        // A claim gives an empty list to a task forked from a step, if it has more steps than a claim returns.
+        const hasNone = task.run_id === task.id && !task.steps;
+        return hasNone ? [] : source.steps(leased.lease, task.id);
       },
       end(outcome) {
         recordOutcome(entry, outcome);

@@ -3,11 +3,14 @@ import { duration, errorLine } from '../format.ts';
 import { useHidden } from '../hidden_fields.ts';
 import { Panel } from './panel.tsx';
 import { QueueLink, State, WorkerLink } from './state.tsx';
+import type { Step } from './steps.tsx';
 import { Table } from './table.tsx';
 import { Ago } from './times.tsx';
 
 type TaskAnswer = Answer<'GET /v1/tasks/{id}'>;
 type Run = TaskAnswer['runs'][number];
+
+const MOST_MARKS = 200;
 
 const runDuration = ({ started_at, ended_at }: Run) =>
   started_at
@@ -21,17 +24,37 @@ function waited(task: TaskAnswer, n: number): number | null {
   return run?.started_at && from ? (Date.parse(run.started_at) - Date.parse(from)) / 1000 : null;
 }
 
-/** The task's life as a bar: its runs, and the waits between them. */
-function Timeline({ task }: { task: TaskAnswer }) {
+/** What the task did between a run and the next one. */
+function pauseAfter({ state }: Run, hasSteps: boolean): string | null {
+  if (state === 'failed' || state === 'lost') return 'backing off';
+  return state === 'superseded' && hasSteps ? 'asleep or waiting' : null;
+}
+
+/** The task's life as a bar: its runs, the waits between them, and a mark where a step was saved. */
+function Timeline({ task, steps }: { task: TaskAnswer; steps: Step[] }) {
   const start = Date.parse(task.created_at);
   const endTime = task.ended_at ? Date.parse(task.ended_at) : Date.now();
   const all = Math.max(1, endTime - start);
+  const place = (time: number) => Math.max(0, ((time - start) / all) * 1000);
   return (
     <svg class="timeline" viewBox="0 0 1000 22" preserveAspectRatio="none" aria-hidden="true">
       <rect class="life" x="0" y="9" width="1000" height="4" />
+      {task.runs.map((run, n) => {
+        const pause = run.ended_at && pauseAfter(run, steps.length > 0);
+        if (!pause) return null;
+        const from = Date.parse(run.ended_at ?? '');
+        const next = task.runs[n + 1]?.started_at;
+        const to = next ? Date.parse(next) : endTime;
+        const [x, width] = [place(from), Math.max(0, place(to) - place(from))];
+        return (
+          <rect key={run.id} class={pause.split(' ')[0]} x={x} y="7" width={width} height="8">
+            <title>{`${pause}, ${duration((to - from) / 1000)}`}</title>
+          </rect>
+        );
+      })}
       {task.runs.map((run) => {
         if (!run.started_at) return null;
-        const x = Math.max(0, ((Date.parse(run.started_at) - start) / all) * 1000);
+        const x = place(Date.parse(run.started_at));
         const width = Math.max(3, (((runDuration(run) ?? 0) * 1000) / all) * 1000);
         return (
           <rect key={run.id} class={run.state} x={Math.min(x, 997)} y="2" width={width} height="18">
@@ -39,17 +62,29 @@ function Timeline({ task }: { task: TaskAnswer }) {
           </rect>
         );
       })}
+      {steps.slice(-MOST_MARKS).map(({ name, state, saved_at }) => (
+        <rect
+          key={name}
+          class="step"
+          x={Math.min(place(Date.parse(saved_at)), 998)}
+          y="0"
+          width="2"
+          height="22"
+        >
+          <title>{`${name}: ${state}`}</title>
+        </rect>
+      ))}
     </svg>
   );
 }
 
 /** The runs of a task, as a bar and as a table. */
-export function Runs({ task }: { task: TaskAnswer }) {
+export function Runs({ task, steps }: { task: TaskAnswer; steps: Step[] }) {
   const hidden = useHidden();
   if (task.runs.length === 0) return null;
   return (
     <Panel title="Timeline">
-      <Timeline task={task} />
+      <Timeline task={task} steps={steps} />
       <Table
         label="Runs"
         stacked

@@ -2,17 +2,19 @@ import { useMemo, useState } from 'preact/hooks';
 import type { Answer } from '../../client/wire.ts';
 import { count, errorLine } from '../format.ts';
 import { useHidden } from '../hidden_fields.ts';
-import { usePolling } from '../polling.ts';
+import type { Polled } from '../polling.ts';
 import { useMay, useSession } from '../session.tsx';
 import { Tree } from './json_tree.tsx';
 import { Panel, Problem } from './panel.tsx';
 import { SignalForm } from './payload_form.tsx';
+import { RerunButton } from './rerun.tsx';
 import { State, TaskLink } from './state.tsx';
 import { Table } from './table.tsx';
 import { Ago } from './times.tsx';
 
 type TaskAnswer = Answer<'GET /v1/tasks/{id}'>;
-type Step = Answer<'GET /v1/tasks/{id}/steps'>['steps'][number];
+type StepsAnswer = Answer<'GET /v1/tasks/{id}/steps'>;
+export type Step = StepsAnswer['steps'][number];
 
 const SHOWN = 100;
 const MOST_SUMMARY = 80;
@@ -43,15 +45,22 @@ function Kind({ kind, event, child_id }: Step) {
 }
 
 /** What the handler of a task has saved, in the order of saving, and what the task waits for. */
-export function Steps({ task, refresh }: { task: TaskAnswer; refresh(): void }) {
+export function Steps({
+  task,
+  polled,
+  refresh,
+}: {
+  task: TaskAnswer;
+  polled: Polled<StepsAnswer>;
+  refresh(): void;
+}) {
   const may = useMay();
   const { keyInfo } = useSession();
   const [all, setAll] = useState(false);
   const [signalled, setSignalled] = useState<string | null>(null);
-  const interval = task.ended_at ? 3_600_000 : 10_000;
-  const polled = usePolling('GET /v1/tasks/{id}/steps', { path: { id: task.id } }, interval);
   const steps = polled.data?.steps ?? [];
   if (steps.length === 0 && !polled.error) return null;
+  const mayRerun = task.ended_at !== null && may('enqueue', task.queue);
   return (
     <Panel title="Steps">
       {polled.error && <Problem error={polled.error} />}
@@ -97,6 +106,21 @@ export function Steps({ task, refresh }: { task: TaskAnswer; refresh(): void }) 
               );
             },
           },
+          ...(mayRerun
+            ? [
+                {
+                  name: 'Again',
+                  show: ({ name }: Step) => (
+                    <RerunButton
+                      id={task.id}
+                      label="Rerun from here"
+                      class="small"
+                      from_step={name}
+                    />
+                  ),
+                },
+              ]
+            : []),
         ]}
       />
       {signalled !== null && (

@@ -9,6 +9,7 @@ import { Json } from '../components/json_tree.tsx';
 import { Panel, PolledContent } from '../components/panel.tsx';
 import { Parents } from '../components/parents.tsx';
 import { PayloadForm } from '../components/payload_form.tsx';
+import { RerunButton } from '../components/rerun.tsx';
 import { Runs } from '../components/runs.tsx';
 import { QueueLink, State, TaskLink } from '../components/state.tsx';
 import { Steps } from '../components/steps.tsx';
@@ -100,22 +101,12 @@ function Actions({ task, refresh }: { task: TaskAnswer; refresh(): void }) {
   const action = useAction();
   const [priority, setPriority] = useState(String(task.priority));
   const [dialog, setDialog] = useState<'copy' | 'payload' | null>(null);
-  // After a success the page shows the new task. So a second click repeats a call whose answer was lost.
-  const [request_id] = useState(() => crypto.randomUUID());
   const path = { id: task.id };
   const hasEnded = finalStates.includes(task.state);
   const enqueue = may('enqueue', task.queue);
   const admin = may('admin', task.queue);
   const mayChange = enqueue && (task.state === 'waiting' || task.state === 'ready');
   const close = () => setDialog(null);
-  const rerun = async () => {
-    const done = await action(
-      'POST /v1/tasks/{id}/rerun',
-      { path, body: { request_id, reason: 'from the dashboard' } },
-      ({ rerun_id }) => `The task is rerun as ${rerun_id}.`,
-    );
-    if (done?.rerun_id) location.hash = href(['tasks', done.rerun_id]);
-  };
   const change = async (body: Changes, message: string) => {
     await action('PATCH /v1/tasks/{id}', { path, body }, message);
     refresh();
@@ -123,11 +114,7 @@ function Actions({ task, refresh }: { task: TaskAnswer; refresh(): void }) {
   if (!enqueue && !admin) return null;
   return (
     <fieldset class="buttons" aria-label="Actions">
-      {enqueue && hasEnded && (
-        <button type="button" class="main" onClick={rerun}>
-          Rerun
-        </button>
-      )}
+      {enqueue && hasEnded && <RerunButton id={task.id} label="Rerun" class="main" />}
       {enqueue && task.state === 'waiting' && (
         <button type="button" onClick={() => change({ delay_seconds: 0 }, 'The task is due now.')}>
           Run now
@@ -220,6 +207,9 @@ function Actions({ task, refresh }: { task: TaskAnswer; refresh(): void }) {
 
 export function Task({ id }: { id: string }) {
   const polled = usePolling('GET /v1/tasks/{id}', { path: { id } });
+  const interval = polled.data?.ended_at ? 3_600_000 : 10_000;
+  const ofTask = polled.data ? { path: { id } } : null;
+  const steps = usePolling('GET /v1/tasks/{id}/steps', ofTask, interval);
   return (
     <>
       <div class="heading">
@@ -241,8 +231,8 @@ export function Task({ id }: { id: string }) {
             {task.options && 'depends_on' in task.options && <Parents id={task.id} />}
             <Children key={task.id} id={task.id} />
             <Errors task={task} />
-            <Steps task={task} refresh={polled.refresh} />
-            <Runs task={task} />
+            <Steps task={task} polled={steps} refresh={polled.refresh} />
+            <Runs task={task} steps={steps.data?.steps ?? []} />
             <Json title="Payload" value={task.payload} />
             <Json title="Result" value={task.result} />
             <Json title="Options" value={otherOptions(task)} />

@@ -1,4 +1,4 @@
-import { createTock, Fatal } from '../../client/index.ts';
+import { createTock, Fatal, type Handler } from '../../client/index.ts';
 import { api, expectOk } from '../demo/api.ts';
 import { readDevEnv } from '../stack/files.ts';
 
@@ -31,9 +31,23 @@ const pause = (ms: number, signal: AbortSignal) =>
     });
   });
 
+let charges = 0;
+
+/** An order in steps. It waits for an approval that nobody gives. */
+const shipOrder: Handler<unknown> = async (_task, { step, sleep, waitFor }) => {
+  await step('reserve', () => ({ warehouse: 3, shelf: 'B-17' }));
+  const charge = () => {
+    if (++charges < 3) throw failure('503 the card service is busy');
+    return { receipt: 'ch_81', cents: 4200 };
+  };
+  await step('charge', charge, { max_attempts: 100, backoff_seconds: 5 });
+  await sleep('cool off', { seconds: 45 });
+  await waitFor('approval', 'orders/2001/approved', { timeout_seconds: 172_800 });
+};
+
 /**
  * Adds the queues of a shop over HTTP and works on them until the signal aborts: a batch of 2,000 tasks with a callback,
- * failures, dead tasks, limits, schedules and pools.
+ * failures, dead tasks, limits, schedules, pools, and an order in steps.
  */
 async function traffic(url: string, key: string, signal: AbortSignal): Promise<void> {
   const call = api(url, key);
@@ -60,6 +74,7 @@ async function traffic(url: string, key: string, signal: AbortSignal): Promise<v
   await enqueue('payments', orders(3, { concurrency_key: 'account-4' }));
   await enqueue('videos', [{ payload: { file: 'launch.mov', customer: 'eve' } }]);
   await enqueue('sms', orders(400));
+  await enqueue('orders', [{ payload: { order: 2001, customer: 'eve', total: 4200 } }]);
 
   await put('/v1/schedules/nightly-report', {
     queue: 'reports',
@@ -108,6 +123,7 @@ async function traffic(url: string, key: string, signal: AbortSignal): Promise<v
     }),
     work('payer', 'payments', 2, async () => pause(600_000, signal)),
     work('encoder', 'videos', 1, async () => pause(3_600_000, signal)),
+    tock.work('orders', shipOrder, { worker: 'shipper', signal }),
     work('texter', 'sms', 3, async () => pause(150, signal)),
     (async () => {
       while (!signal.aborted) {

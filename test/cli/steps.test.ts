@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { save } from '../sql/features/steps/steps.ts';
-import { claim, type Run } from '../sql/verbs.ts';
+import { claim, complete, type Run } from '../sql/verbs.ts';
 import { transports } from './transports.ts';
 
 const { cli, connect, json, out } = transports('enqueue,claim,read');
@@ -9,11 +9,33 @@ test('the steps of a task are listed, and a signal wakes the tasks that wait', a
   const id = (await cli('enqueue', 'flow')).out.trim();
   expect((await cli('steps', id)).err).toBe(`Task ${id} has saved no step.\n`);
   expect(await cli('steps', '99999999')).toMatchObject({ code: 3 });
-  expect((await cli('signal', 'flow/1', '{"by": "ann"}')).out).toBe('0 tasks continue\n');
+  const client = await connect();
+  const [run] = await claim(client, 'flow');
+  await save(run as Run, { name: 'approval', event: 'flow/1' }, client);
+  await client.end();
+  expect((await cli('signal', 'flow/1', '{"by": "ann"}')).out).toBe('1 task continues\n');
+  expect((await cli('signal', 'flow/0', '1')).out).toBe('0 tasks continue\n');
   expect((await cli('signal', 'flow/1', '1')).out).toBe(
     'The event had a payload before, which stays.\n',
   );
   expect(await cli('signal', 'flow/2', 'no JSON')).toMatchObject({ code: 2 });
+});
+
+test('a rerun from a step keeps the steps before it', async () => {
+  const id = (await out('enqueue', 'forks')).trim();
+  const client = await connect();
+  const [run] = await claim(client, 'forks');
+  for (const name of ['a', 'b']) await save(run as Run, { name, result: name }, client);
+  await complete(client, (run as Run).lease);
+  await client.end();
+  expect(await cli('rerun', id, '--from-step', 'c')).toMatchObject({
+    code: 2,
+    err: expect.stringContaining('the task has no step of this name'),
+  });
+  const { tasks } = await json('rerun', id, '--from-step', 'b');
+  expect((await json('steps', tasks[0].rerun_id)).steps).toMatchObject([
+    { name: 'a', result: 'a' },
+  ]);
 });
 
 test('a task is shown with its steps below its runs', async () => {

@@ -133,4 +133,29 @@ export const stepScenarios: Record<string, Scenario> = {
     expect(released).toEqual([1, 0, 0, 1, 0, 0, 1, 0, 0]);
     return [steps, await shown(tock, id)];
   },
+
+  async 'steps that are too large for a claim are read when the handler asks'(
+    { tock, advance },
+    q,
+  ) {
+    const ran: string[] = [];
+    const flow: Handler = async (_task, { step, sleep }) => {
+      const note = (name: string) => {
+        ran.push(name);
+        return 'x'.repeat(200_000);
+      };
+      for (const name of ['a', 'b', 'c']) await step(name, () => note(name));
+      await sleep('nap', 60);
+      await step('end', () => note('end'));
+    };
+    const work = () => tock.work(q, flow, { until: 'empty' });
+    const id = await tock.enqueue(q, 1);
+    await work();
+    await advance(61);
+    await work();
+    await tock.rerun([id], { from_step: 'end' });
+    await work();
+    expect(ran).toEqual(['a', 'b', 'c', 'end', 'end']);
+    return some((await shown(tock, id)) ?? {}, 'state attempt');
+  },
 };

@@ -109,3 +109,24 @@ test.each([
   const define = () => defineConsumer({ queue: 'q', handler: () => {}, ...options } as never);
   expect(define).toThrow(message);
 });
+
+test('a consumer runs no task of a version that it does not know', async () => {
+  const queue = 'versions';
+  const ran: number[] = [];
+  const consumer = (version: number, versions: number[]) =>
+    defineConsumer({
+      queue,
+      version,
+      versions,
+      async handler(_task, { waitFor }) {
+        ran.push(version);
+        await waitFor('go', `${queue}/go`);
+      },
+    });
+  expect(() => consumer(2, [1])).toThrow('versions must include version, 2');
+  await there.tock.enqueue(queue, null);
+  await there.drain([consumer(2, [1, 2])]);
+  await there.tock.signal(`${queue}/go`);
+  expect(await there.drain([consumer(1, [1])])).toMatchObject({ released: 1, done: 0 });
+  expect(ran).toEqual([2]);
+});

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { save, saveAll } from '../sql/features/steps/steps.ts';
-import { claim, enqueue, type Run, value } from '../sql/verbs.ts';
+import { save, saveAll, wake } from '../sql/features/steps/steps.ts';
+import { claim, complete, enqueue, type Run, value } from '../sql/verbs.ts';
 import { button, goTo, phone, shows, useDashboard, violations } from './browser.ts';
 
 const hostile = `"><img src=x onerror=alert(1)>\u202e`;
@@ -79,6 +79,25 @@ test('the event of a step is signalled, by a key with this right', async () => {
   await row(page, 'approval').getByText('done').waitFor();
   const result = "select result::text from tock.task_steps($1) where name = 'approval'";
   expect(await value(made.client, result, [id])).toBe('{"amount": 12345678901234567890}');
+});
+
+test('an ended task is rerun from a step, and its life shows what it slept', async () => {
+  const id = await taskWithSteps('forks');
+  await wake(made.client);
+  const [run] = (await claim(made.client, 'forks')) as [Run];
+  await save(run, { name: 'end', result: 1 }, made.client);
+  await complete(made.client, run.lease);
+  const page = await made.at(`tasks/${id}`, await made.makeKey(['read', 'enqueue']));
+  await row(page, 'end').waitFor();
+  const marks = page.locator('svg.timeline rect');
+  await expect.poll(() => marks.and(page.locator('.step')).count()).toBe(6);
+  expect(await marks.and(page.locator('.asleep')).count()).toBe(1);
+  await row(page, 'nap').getByRole('button', { name: 'Rerun from here' }).click();
+  await shows(page, 'The task is rerun as');
+  await page.getByText('rerun of').waitFor();
+  const names = table(page).getByRole('rowheader');
+  await expect.poll(() => names.allInnerTexts()).toEqual(['charge', 'bill']);
+  expect(await button(page, 'Rerun from here').count()).toBe(0);
 });
 
 test('a task without steps has no list of them', async () => {

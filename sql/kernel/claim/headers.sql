@@ -22,4 +22,4 @@ end $$;
 comment on function tock.lease_headers is
   'The headers, push_url and steps of the runs of a lease, by run_id; runs with none are left out. '
   'The steps are those of a task that slept or waited for an event, as task_steps() returns them. They are '
-  'null above 512 KiB, or above the share of the run in 4 MiB.';
+  'null above 512 KiB, or above the share of the run in 4 MiB; of a task forked from a step, empty.';

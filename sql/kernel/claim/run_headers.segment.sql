@@ -10,11 +10,11 @@ begin
     select coalesce(pg_catalog.jsonb_object_agg(
       tock.id_at(r.position, l.stream)::text, pg_catalog.jsonb_build_object(
         'headers', r.options -> 'headers', 'push_url', r.options -> 'push_url', 'steps',
-        case when r.options ? 'suspended' then tock.steps_of_run(
-          coalesce(r.task_id, tock.id_at(r.position, l.stream)), r.options,
-          -- the worker of a first run asks for no steps, so those of a fork come in any size
-          case when r.options ->> 'suspended' = 'fork' then 2147483647
-            else least(524288, 4194304 / l.runs) end) end)), '{}')
+        case when r.options ? 'suspended' then coalesce(
+          tock.steps_of_run(coalesce(r.task_id, tock.id_at(r.position, l.stream)), r.options,
+            least(524288, 4194304 / l.runs)),
+          -- the worker of a first run reads its steps only if it gets a list
+          case when r.options ->> 'suspended' = 'fork' then '[]'::jsonb end) end)), '{}')
     from tock.leases_{segment} l
     cross join lateral (
       select r.position, r.task_id, r.options from tock.runs_{segment} r

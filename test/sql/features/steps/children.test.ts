@@ -41,10 +41,8 @@ test('a task waits for the child of a step, and gets its result with the next cl
   expect(await claimedSteps(again)).toMatchObject([step]);
   expect(await save(again, invoke('a'))).toMatchObject({ state: 'done', result: { n: 1 } });
   expect(await claim(client, 'child')).toEqual([]);
-  const children = await rows(client, 'select id from tock.children($1) as c (id)', [run.id]).catch(
-    () => null,
-  );
-  expect(children).not.toEqual([]);
+  const children = 'select id, state from tock.children(p_id => $1)';
+  expect(await rows(client, children, [run.id])).toEqual([{ id: child.id, state: 'done' }]);
 });
 
 test('a repeated call invokes the child once', async () => {

@@ -71,3 +71,26 @@ test('a wait that is marked as unused does not end the run', async () => {
   await save(awake, { name: 'w', unused: true });
   expect(await complete(client, awake.lease)).toEqual({ completed: 1, refused: [] });
 });
+
+test('steps that are too large for a claim are left to the worker to read', async () => {
+  const run = await begun();
+  const names = ['a', 'b', 'c'];
+  for (const name of names) await save(run, { name, result: 'x'.repeat(200_000) });
+  await save(run, { name: 'nap', sleep_seconds: 3600 });
+  await wake();
+  const awake = await next();
+  const { [awake.run_id]: headers } = await value<Record<string, object>>(
+    client,
+    'select tock.lease_headers(p_lease => $1)',
+    [awake.lease],
+  );
+  expect(headers).toMatchObject({ steps: null });
+  await complete(client, awake.lease);
+  await fork(run.id, 'nap');
+  const forked = await next();
+  expect(await claimedSteps(forked)).toEqual([]);
+  const read = [forked.lease, forked.id];
+  expect(
+    await value(client, 'select tock.lease_steps(p_lease => $1, p_id => $2)', read),
+  ).toMatchObject(names.map((name) => ({ name, state: 'done' })));
+});

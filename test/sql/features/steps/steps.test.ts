@@ -36,6 +36,15 @@ test('a lease that has ended saves nothing', async () => {
   expect(await stepsOf(reaped.id)).toEqual({});
 });
 
+test.each([
+  ['the end of a sleep', { sleep_seconds: 3600 }],
+  ['the timeout of a wait', { event: 'e', timeout_seconds: 3600 }],
+  ['the next try of a step', { error: 1, retry_in_seconds: 3600 }],
+])('the next wake-up is %s', async (_, what) => {
+  const { due_at } = await save(await begun(), { name: 'a', ...what });
+  expect(await value(client, 'select tock.tick()')).toEqual(due_at);
+});
+
 test('a sleep ends the run and counts no attempt; its steps come with the next claim', async () => {
   const run = await begun({ max_attempts: 1 });
   await save(run, { name: 'a', result: 'kept' });

@@ -56,16 +56,16 @@ export async function next(queue = 'q'): Promise<Run> {
 }
 
 /** Makes the waiting rows of all tasks due, and promotes them. */
-export async function wake(): Promise<void> {
-  await client.query(
+export async function wake(on: pg.Client = client): Promise<void> {
+  await on.query(
     "update tock.waiting set due_at = now() - interval '1 s' where due_at < 'infinity'",
   );
-  await client.query(
+  await on.query(
     "update tock.steps set due_at = now() - interval '1 s' where due_at is not null and kind <> 'child'",
   );
-  await client.query(`update tock.waiting set options = options || '{"wake_at": "2000-01-01Z"}'
+  await on.query(`update tock.waiting set options = options || '{"wake_at": "2000-01-01Z"}'
     where options ? 'wake_at'`);
-  await client.query('select tock.promote(p_sweep => true)');
+  await on.query('select tock.promote(p_sweep => true)');
 }
 
 /** The saved steps that a worker gets with its lease. */
