@@ -631,7 +631,7 @@ export type Routes = {
       state?: 'waiting' | 'ready' | 'running' | null;
       /** Only tasks of this tenant. Default: all tenants. */
       tenant?: string | null;
-      /** The `cursor` of the previous answer, with the same filter. Default: the first page. */
+      /** The `cursor` of the previous answer, with the same filter. */
       cursor?: string | null;
       /** The maximum number of tasks that the call changes. Default: 1,000. */
       limit?: number | null;
@@ -660,7 +660,7 @@ export type Routes = {
       state?: 'waiting' | 'ready' | 'running' | null;
       /** Only tasks of this tenant. Default: all tenants. */
       tenant?: string | null;
-      /** The `cursor` of the previous answer, with the same filter. Default: the first page. */
+      /** The `cursor` of the previous answer, with the same filter. */
       cursor?: string | null;
       /** The maximum number of tasks that the call changes. Default: 1,000. */
       limit?: number | null;
@@ -761,7 +761,7 @@ export type Routes = {
       tenant?: string | null;
       /** The maximum number of tasks that the call reruns. Default: 1,000. */
       limit?: number | null;
-      /** The `cursor` of the previous answer, with the same filter. Default: the first page. */
+      /** The `cursor` of the previous answer, with the same filter. */
       cursor?: string | null;
       /** The queue of the new tasks. Default: the queue of the dead ones. */
       to_queue?: string | null;
@@ -955,7 +955,7 @@ export type Routes = {
        * reads about 2,000 rows.
        */
       payload?: string;
-      /** The `cursor` of the previous answer, with the same filter. Default: the first page. */
+      /** The `cursor` of the previous answer, with the same filter. */
       cursor?: string;
       /** At most this many rows. Default: 100. */
       limit?: number;
@@ -1060,7 +1060,7 @@ export type Routes = {
       queue?: string;
       /** Only leases of this worker. Default: all workers. */
       worker?: string;
-      /** The `cursor` of the previous answer, with the same filter. Default: the first page. */
+      /** The `cursor` of the previous answer, with the same filter. */
       cursor?: string;
       /** At most this many rows. Default: 100. */
       limit?: number;
@@ -1281,7 +1281,7 @@ export type Routes = {
         push_url: string | null;
         /**
          * The saved steps of a task that slept or waited for an event. Null for other tasks, and
-         * above 512 KiB; of a task forked from a step, empty above it.
+         * above 512 KiB; empty for a larger fork.
          */
         steps: Step[] | null;
       }[];
@@ -1343,7 +1343,7 @@ export type Routes = {
         push_url: string | null;
         /**
          * The saved steps of a task that slept or waited for an event. Null for other tasks, and
-         * above 512 KiB; of a task forked from a step, empty above it.
+         * above 512 KiB; empty for a larger fork.
          */
         steps: Step[] | null;
       }[];
@@ -1418,7 +1418,7 @@ export type Routes = {
           push_url: string | null;
           /**
            * The saved steps of a task that slept or waited for an event. Null for other tasks, and
-           * above 512 KiB; of a task forked from a step, empty above it.
+           * above 512 KiB; empty for a larger fork.
            */
           steps: Step[] | null;
         }[];
@@ -1844,7 +1844,7 @@ export type Routes = {
     };
     query: unknown;
     body: {
-      /** The time from now to the deadline of the worker. Default: 60. */
+      /** The time to the deadline of the worker. Default: 60. */
       lease_seconds?: number | null;
       /**
        * The call is a heartbeat for this assignment only. If the assignment has ended, `state` is
@@ -1890,7 +1890,7 @@ export type Routes = {
       task: string;
       /** Assign the task to this worker, even if it has not joined the pool. */
       worker?: string | null;
-      /** The time from now to the deadline of the worker. Default: 60. */
+      /** The time to the deadline of the worker. Default: 60. */
       lease_seconds?: number | null;
       /** If no worker is free, whether the task waits until a worker takes it. */
       wait?: boolean;
@@ -1919,7 +1919,7 @@ export type Routes = {
     body: {
       /** The names of the tasks. */
       tasks: string[];
-      /** The time from now to the deadline of the worker. Default: 60. */
+      /** The time to the deadline of the worker. Default: 60. */
       lease_seconds?: number | null;
     };
     answer: {
@@ -1964,7 +1964,7 @@ export type Routes = {
     body: {
       /** The name of the worker. */
       worker: string;
-      /** The time from now to the deadline of the worker. Default: 60. */
+      /** The time to the deadline of the worker. Default: 60. */
       lease_seconds?: number | null;
     };
     answer: {
@@ -3156,7 +3156,7 @@ export type Routes = {
       from?: string;
       /** Only tasks created before this instant. */
       to?: string;
-      /** The `cursor` of the previous answer, with the same filter. Default: the first page. */
+      /** The `cursor` of the previous answer, with the same filter. */
       cursor?: string;
       /** At most this many rows. Default: 100. */
       limit?: number;

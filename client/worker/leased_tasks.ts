@@ -116,9 +116,9 @@ export function leaseBatch(
       saveSteps: (steps) => saveSteps(steps.map((step) => ({ id: task.id, ...step }))),
       async savedSteps() {
         if (task.steps?.length) return task.steps;
-        // A claim gives an empty list to a task forked from a step, if it has more steps than a claim returns.
-        const hasNone = task.run_id === task.id && !task.steps;
-        return hasNone ? [] : source.steps(leased.lease, task.id);
+        // A fork that is too large for a claim has an empty list.
+        if (task.run_id === task.id && !task.steps) return [];
+        return source.steps(leased.lease, task.id);
       },
       end(outcome) {
         recordOutcome(entry, outcome);

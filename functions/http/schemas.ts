@@ -258,7 +258,7 @@ export const flagText = word('true', 'false').openapi({ type: 'boolean' });
 /** The position after the previous page. */
 export const cursor = matching(/^[0-9a-f]{2,400}$/, 'the cursor of the previous answer')
   .openapi({ example: '5b5d' })
-  .describe('The `cursor` of the previous answer, with the same filter. Default: the first page.');
+  .describe('The `cursor` of the previous answer, with the same filter.');
 /** The number of rows of a page. */
 export const pageSize = (byDefault: number, max = 1000) =>
   wholeText(1, max).optional().describe(`At most this many rows. Default: ${byDefault}.`);

@@ -11,7 +11,7 @@ export const workerParams = params.extend({ worker });
 export const tasks = s.list(s.text(200), 1).describe('The names of the tasks.');
 export const leaseSeconds = s.leaseSeconds
   .nullish()
-  .describe('The time from now to the deadline of the worker. Default: 60.');
+  .describe('The time to the deadline of the worker. Default: 60.');
 const fencing_token = s.id.describe(
   'The number of the assignment. Each new one is higher, in all pools.',
 );

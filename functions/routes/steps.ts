@@ -82,7 +82,7 @@ export const claimedSteps = z
   .array(savedStep)
   .nullable()
   .describe(
-    'The saved steps of a task that slept or waited for an event. Null for other tasks, and above 512 KiB; of a task forked from a step, empty above it.',
+    'The saved steps of a task that slept or waited for an event. Null for other tasks, and above 512 KiB; empty for a larger fork.',
   );
 
 const upTo1000 = 'a list of 1 to 1000 items';
