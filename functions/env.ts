@@ -28,6 +28,8 @@ export type Bindings = {
   TOCK_URL?: string;
   /** Which traces of enqueuing requests tasks keep: sampled (default), all or off. */
   TOCK_TRACE?: string;
+  /** Other services whose clients the Worker answers, separated by commas: cloudflare. Default: none. */
+  TOCK_COMPAT?: string;
   /** Links from a task in the dashboard to your logs or traces, as JSON: see docs/operating/dashboard.md. Default: none. */
   TOCK_TASK_LINKS?: string;
   /** The dashboards of your other installations, as JSON: see docs/operating/dashboard.md. Default: none. */

@@ -61,6 +61,7 @@ export default defineConfig({
       { text: 'Quickstarts', link: '/quickstarts/', items: pagesOf('quickstarts') },
       { text: 'Guides', items: pagesOf('guides') },
       { text: 'Recipes', items: pagesOf('recipes'), collapsed: true },
+      { text: 'Other clients', items: pagesOf('compat'), collapsed: true },
       { text: 'Operating', items: [linkTo('deploy.md'), ...pagesOf('operating')], collapsed: true },
       { text: 'Reference', items: pagesOf('reference'), collapsed: true },
       { text: 'Errors', items: pagesOf('errors'), collapsed: true },

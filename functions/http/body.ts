@@ -135,6 +135,30 @@ function refuseMany(json: object): void {
   }
 }
 
+/** The text of a body, in UTF-8. */
+export async function readText(
+  c: Context,
+  checkKey: CheckKey,
+  onGrowth: OnGrowth,
+): Promise<string> {
+  return decode(await readBytes(c.req.raw, checkKey, onGrowth));
+}
+
+/** The object in a body; refuses other JSON, and what PostgreSQL cannot store. */
+export function parseObject(text: string): object {
+  const json = parse(text);
+  if (typeof json !== 'object' || json === null || Array.isArray(json)) {
+    throw refusal(422, 'The body must be a JSON object.', {
+      field: 'body',
+      hint: 'Send a JSON object; GET /openapi.json describes the route.',
+    });
+  }
+  refuseMany(json);
+  const unsafe = findUnsafeJson(text);
+  if (unsafe) throw refusal(422, `${unsafe.field}: ${unsafe.detail}`, { field: unsafe.field });
+  return json;
+}
+
 /** The body of a request. An empty one is an empty object, unless the route requires a body. */
 export async function readBody(
   c: Context,
@@ -142,7 +166,7 @@ export async function readBody(
   checkKey: CheckKey,
   onGrowth: OnGrowth,
 ): Promise<Body> {
-  const text = decode(await readBytes(c.req.raw, checkKey, onGrowth));
+  const text = await readText(c, checkKey, onGrowth);
   if (text.trim() === '') {
     if (needed) throw refusal(400, 'The request has no body.', { field: 'body' });
     return { text: '{}', json: {} };
@@ -154,15 +178,5 @@ export async function readBody(
       hint: 'Send Content-Type: application/json.',
     });
   }
-  const json = parse(text);
-  if (typeof json !== 'object' || json === null || Array.isArray(json)) {
-    throw refusal(422, 'The body must be a JSON object.', {
-      field: 'body',
-      hint: 'Send a JSON object; GET /openapi.json describes the route.',
-    });
-  }
-  refuseMany(json);
-  const unsafe = findUnsafeJson(text);
-  if (unsafe) throw refusal(422, `${unsafe.field}: ${unsafe.detail}`, { field: unsafe.field });
-  return { text, json };
+  return { text, json: parseObject(text) };
 }

@@ -21,6 +21,7 @@ export const slow = [
   'test/cli/{bulk-changes,changes,claim-several,export,http,listings,migrate,migrate-refusals}.test.ts',
   'test/cli/{migrate-together,package,package-client,program,project,tls,work}.test.ts',
   'test/http/{claim-state,promtool,stalled-bodies,wait-for-end}.test.ts',
+  'test/compat/*/client*.test.ts',
   'test/archive/{archive,end-segment,faults,gaps,s3,steps,task-histories}.test.ts',
   'test/sql/features/dependencies/{notified,open-completions}.test.ts',
   'test/sql/read/attempts.test.ts',
