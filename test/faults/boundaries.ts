@@ -1,5 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { json } from 'node:stream/consumers';
 import type pg from 'pg';
 import { expect } from 'vitest';
 import { expectInvariants } from '../sql/invariants.ts';
@@ -14,14 +15,14 @@ export type Boundary = { at: number; how: How; isStop?: boolean };
 /** A worker that can die. Its calls end when they are done, or when it is dead. */
 export type MortalWorker = {
   work(): Promise<unknown>;
-  signal(id: string): Promise<unknown>;
+  signal(id: string, link: string): Promise<unknown>;
   kill(): Promise<unknown>;
   stop?(): unknown;
   resume?(): unknown;
 };
 
-/** An execution of a step's function. Its number is its place in the ledger. */
-export type Execution = { n: number; id: string; name: string };
+/** An execution of a step's function. Its number is its place in the ledger. `got` is what its run has got before. */
+export type Execution = { n: number; id: string; name: string; got: object };
 
 export type Place = {
   owner: pg.Client;
@@ -47,9 +48,9 @@ export type Scenario = {
 
 // Statements of workers, and their requests.
 const isCall =
-  /tock\.(\w*claim\w*|next|save_steps|lease_steps|signal|complete|fail|release)\(|tock_client\.run|^Q.{4}(commit|rollback)|public\.effects|^(GET|POST) \/v1\//s;
+  /tock\.(\w*claim\w*|next|save_steps|lease_steps|signal\w*|create_event_link|complete|fail|release)\(|tock_client\.run|^Q.{4}(commit|rollback)|public\.effects|^(GET|POST) \/v1\//s;
 const names =
-  /save_steps|lease_steps|tock\.signal|public\.effects|complete|claim|tock_client\.run|commit|rollback|\/v1\/\S*/;
+  /save_steps|lease_steps|tock\.signal\w*|create_event_link|public\.effects|complete|claim|tock_client\.run|commit|rollback|\/v1\/\S*/;
 
 /** Counts the calls of workers, and kills the worker at one of them. */
 export function createWatch() {
@@ -97,13 +98,15 @@ export type Watch = ReturnType<typeof createWatch>;
 /** A listener for the effects of steps. The first execution of the step `ship` fails. */
 export async function openListener(watch: Watch) {
   const ledger: Execution[] = [];
-  const server = createServer((request, response) => {
+  const server = createServer(async (request, response) => {
+    const got = (await json(request).catch(() => null)) as object | null;
+    if (!got) return;
     const [, name = '', id = ''] = (request.url ?? '').split('/');
     const stage = watch.call(`effect ${name}`);
     const fails =
       name === 'ship' && !ledger.some((other) => other.id === id && other.name === name);
     const n = ledger.length;
-    ledger.push({ n, id, name });
+    ledger.push({ n, id, name, got });
     if (stage('inside')) return response.destroy();
     response.end(JSON.stringify({ n, fails }));
     stage('after');

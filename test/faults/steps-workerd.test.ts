@@ -17,8 +17,9 @@ import {
   type Place,
   type Scenario,
 } from './boundaries.ts';
-import { eventOf } from './steps_flow.ts';
-import { flowScenario } from './steps_kills.ts';
+import { API, eventOf } from './steps_flow.ts';
+import { createEffects, flowScenario } from './steps_kills.ts';
+import { useLink } from './steps_worker.ts';
 
 let db: Database;
 let owner: pg.Client;
@@ -28,19 +29,30 @@ let code: string;
 let key: string;
 let place: Place;
 let served: Served | null = null;
+/** It starts while the one before it works. */
+let next: Promise<Served>;
 const watch = createWatch();
 
-/** Starts workerd, unless it runs. */
+function serve(): Promise<Served> {
+  const texts = { LISTENER: listening.listener, TOCK_URL: API };
+  return serveBundle(code, { DATABASE_URL: proxy.url, ...texts, ...env });
+}
+
+/** Takes the next workerd, unless one runs. */
 async function start(): Promise<MortalWorker> {
-  const bindings = { DATABASE_URL: proxy.url, LISTENER: listening.listener, ...env };
-  served ??= await serveBundle(code, bindings);
+  if (!served) {
+    served = await next;
+    next = serve();
+  }
   const { url } = served;
   const tock = createTock({ url, key, retries: 0 });
   const untilDead = (call: Promise<unknown>) => call.catch(() => {});
   return {
     work: () => untilDead(fetch(`${url}/scheduled`)),
-    signal: (id) =>
-      untilDead(tock.signal(eventOf(id), { by: 'workerd' }, { request_id: eventOf(id) })),
+    async signal(id, link) {
+      await untilDead(tock.signal(eventOf(id), { by: 'workerd' }, { request_id: eventOf(id) }));
+      await untilDead(useLink(url, link));
+    },
     async kill() {
       const living = served;
       served = null;
@@ -54,18 +66,19 @@ beforeAll(async () => {
   db = await freshDatabase();
   owner = await db.connect();
   key = await value<string>(owner, "select key from tock.create_key('k', '{enqueue,claim}')");
-  await owner.query('create table public.effects (task bigint)');
-  await owner.query('grant insert on public.effects to tock_edge');
+  await createEffects(owner);
   proxy = await startTappedProxy(db.edgeUrl);
   watch.through(proxy);
   listening = await openListener(watch);
   const edge = `select from pg_stat_activity
     where datname = current_database() and usename = 'tock_edge'`;
   const isOver = async () => (await owner.query(edge)).rowCount === 0;
+  next = serve();
   place = { owner, ...listening, start, replace: start, isOver };
 });
 afterAll(async () => {
   await served?.stop();
+  await (await next).stop();
   proxy.close();
   listening.close();
   await db.drop();
@@ -74,7 +87,14 @@ afterAll(async () => {
 test('a Worker that is killed at any call of a consumer runs no step after its checkpoint', async () => {
   const calls = await breakAtEachCall(place, watch, flowScenario(place, true));
   expect(calls).toEqual(
-    expect.arrayContaining(['claim', 'save_steps', 'tock.signal', 'public.effects']),
+    expect.arrayContaining([
+      'claim',
+      'save_steps',
+      'tock.signal',
+      'tock.signal_by_link',
+      'create_event_link',
+      'public.effects',
+    ]),
   );
 });
 

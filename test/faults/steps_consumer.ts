@@ -1,11 +1,12 @@
 // A Worker that a test kills, with the flow as a consumer.
 import { createWorker, defineConsumer, type Worker } from '../../functions/worker.ts';
-import { flow, LAST_EFFECT, QUEUE } from './steps_flow.ts';
+import { flow, LAST_EFFECT, QUEUE, STEP_EFFECT } from './steps_flow.ts';
 
 const consumer = defineConsumer({
   queue: QUEUE,
   async handler(task, context) {
-    const result = await flow(context.env.LISTENER)(task, context);
+    const invoice = () => context.step.with('invoice', STEP_EFFECT, [task.id]);
+    const result = await flow(context.env.LISTENER)(task, { ...context, invoice });
     await context.completeWith(LAST_EFFECT, [task.id], result);
   },
 });
