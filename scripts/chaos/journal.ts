@@ -61,6 +61,8 @@ export type StepFact = {
   /** The time until which it waits. */
   due?: number;
   event?: string;
+  /** The number of the child for which it waits. */
+  child?: number;
   read: boolean;
 };
 

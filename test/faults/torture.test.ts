@@ -45,6 +45,7 @@ test('each fault that is planted in a driver is found', { timeout }, async () =>
     'doubled run': /^a run was leased twice$/,
     'doubled enqueue': /^stored twice$/,
     'lost checkpoint': /^a step ran after its checkpoint$/,
+    'lost child': /^a child has another outcome$/,
     'lost signal': /^(a signal was lost|a signalled task still waited|two payloads were accepted)$/,
   };
   expect(Object.keys(kinds)).toEqual(plantNames);

@@ -52,15 +52,22 @@ function judged(entries: {
   executions?: Execution[];
   signals?: Signal[];
   crash?: number;
+  /** The state of child 7, and when its completion was sent. */
+  child?: { state: string; completed: number };
 }): string[] {
   const journal = openJournal();
   claimed(journal, 'one', task, 1000);
   claimed(journal, 'two', later, 2000);
-  const { steps = [], executions = [], signals = [], crash } = entries;
+  const { steps = [], executions = [], signals = [], crash, child } = entries;
   for (const each of executions) journal.executed(each);
   for (const each of steps) journal.stepped(each);
   for (const each of signals) journal.signalling(each);
   if (crash) journal.crashed(crash);
+  if (child) {
+    const runs = [{ id: '9', run: '9', attempt: 1, n: 7, version: 0 }];
+    journal.ending({ verb: 'complete', lease: 'three', sent: child.completed, runs, final: [] });
+    journal.seen({ id: '9', n: 7, state: child.state, rerunOf: null });
+  }
   const differences = checkClaims(journal, { limits: {}, caps: {}, rates: {} });
   return [...new Set(differences.map(({ kind }) => kind))];
 }
@@ -105,6 +112,26 @@ test('a sleep that ends before its time is found', () => {
     fact({ name: 'nap', run: later, sent: answered, answered, read: true });
   expect(judged({ steps: [asleep, awake(2205)] })).toEqual([]);
   expect(judged({ steps: [asleep, awake(2150)] })).toEqual(['a sleep ended before its time']);
+  // A wait for a child ends before its time.
+  const child = { state: 'done', completed: 2100 };
+  const waits = [asleep, awake(2150)].map((step) => ({ ...step, child: 7, result: null }));
+  expect(judged({ steps: waits, child })).toEqual([]);
+});
+
+test('an outcome of a child that is not that of its end, or comes before it, is found', () => {
+  const kinds = (more: Partial<StepFact>, state = 'done', completed = 1080) =>
+    judged({
+      steps: [fact({ name: 'child', child: 7, result: { n: 7 }, ...more })],
+      child: { state, completed },
+    });
+  expect(kinds({})).toEqual([]);
+  expect(kinds({ result: null })).toEqual([]);
+  expect(kinds({ state: 'failed', result: null }, 'dead')).toEqual([]);
+  const found = ['a child has another outcome'];
+  expect(kinds({ result: { n: 8 } })).toEqual(found);
+  expect(kinds({}, 'dead')).toEqual(found);
+  expect(kinds({ state: 'failed', result: null })).toEqual(found);
+  expect(kinds({}, 'done', 1150)).toEqual(found);
 });
 
 test('a wait that misses a signal, or gets another payload than the first, is found', () => {

@@ -56,13 +56,33 @@ function otherOutcome({ steps }: Journal): Difference[] {
 function earlySleeps({ steps }: Journal): Difference[] {
   const due = new Map<string, number>();
   for (const fact of steps)
-    if (fact.state === 'waiting' && fact.event === undefined && fact.due !== undefined)
+    if (fact.state === 'waiting' && !fact.event && !fact.child && fact.due !== undefined)
       due.set(nameOf(fact), Math.max(fact.due, due.get(nameOf(fact)) ?? 0));
   return steps.flatMap((fact) => {
     const until = due.get(nameOf(fact)) ?? 0;
     if (fact.state !== 'done' || fact.answered >= until - slack) return [];
     const detail = `${fact.name}: until ${until}, over by ${fact.answered}`;
     return [{ kind: 'a sleep ended before its time', task: fact.task, detail }];
+  });
+}
+
+/** Finds outcomes of children that are not those of their ends, or came before a worker completed the child. */
+function wrongChildren({ steps, ends, stored }: Journal): Difference[] {
+  const states = new Map<number, string>();
+  for (const { n, state, rerunOf } of stored.values()) if (!rerunOf) states.set(n, state);
+  const completed = new Map<number, number>();
+  for (const { verb, sent, runs } of ends)
+    if (verb === 'complete')
+      for (const { n } of runs) completed.set(n, Math.min(sent, completed.get(n) ?? sent));
+  return steps.flatMap(({ task, name, state, result, child, answered }) => {
+    if (!child || !final.has(state)) return [];
+    const isDone = states.get(child) === 'done';
+    // A child that was completed without a result has null.
+    const { n } = (result ?? { n: child }) as { n: number };
+    const isEarly = isDone && (completed.get(child) ?? Number.POSITIVE_INFINITY) > answered;
+    if ((state === 'done') === isDone && n === child && !isEarly) return [];
+    const detail = `${name}: ${state} ${JSON.stringify(result)}, child ${child} is ${states.get(child)}`;
+    return [{ kind: 'a child has another outcome', task, detail }];
   });
 }
 
@@ -105,7 +125,7 @@ function wrongSignals(byEvent: Map<string, Signal[]>): Difference[] {
   });
 }
 
-/** The checks of steps, sleeps and waits. */
+/** The checks of steps, sleeps, waits and children. */
 export function checkSteps(journal: Journal, deliveries: Map<string, Delivery[]>): Difference[] {
   const byEvent = Map.groupBy(journal.signals.values(), ({ event }) => event);
   return [
@@ -113,6 +133,7 @@ export function checkSteps(journal: Journal, deliveries: Map<string, Delivery[]>
     ...savedLate(journal, deliveries),
     ...otherOutcome(journal),
     ...earlySleeps(journal),
+    ...wrongChildren(journal),
     ...wrongPayloads(journal, byEvent),
     ...wrongSignals(byEvent),
   ];

@@ -1,9 +1,23 @@
 import type { Answer, Driver } from './driver.ts';
+import type { Args } from './spelled.ts';
 
 type Attempt = Driver['attempt'];
 
 /** One call in this many is falsified, so that the checker finds it within seconds and most calls stay correct. */
 const share = 20;
+
+/** The answer that these steps are done. */
+const allDone = (steps: Args[]): Answer => ({
+  status: 200,
+  body: {
+    steps: steps.map(({ name, result = null }) => ({
+      name,
+      state: 'done',
+      result,
+      cancel_requested: false,
+    })),
+  },
+});
 
 /** Faults of the driver. If the checker finds them, it would also find such faults of Tock. */
 const plants: Record<string, (attempt: Attempt, hit: () => boolean) => Attempt> = {
@@ -44,13 +58,14 @@ const plants: Record<string, (attempt: Attempt, hit: () => boolean) => Attempt> 
     const isResult = (step: object) => 'result' in step;
     if (verb !== 'save steps' || !args.steps.every(isResult) || !hit())
       return attempt(verb, args, transaction);
-    const steps = args.steps.map(({ name, result }: Record<string, unknown>) => ({
-      name,
-      state: 'done',
-      result,
-      cancel_requested: false,
-    }));
-    return { status: 200, body: { steps } };
+    return allDone(args.steps);
+  },
+  /** A wait for a child is over at once, and the child is not enqueued. */
+  'lost child': (attempt, hit) => async (verb, args, transaction) => {
+    const isInvoke = (step: object) => 'invoke' in step;
+    if (verb !== 'save steps' || !args.steps.every(isInvoke) || !hit())
+      return attempt(verb, args, transaction);
+    return allDone(args.steps);
   },
   /** A signal is acknowledged but not sent. The last signal of each event gets through, so that all tasks end. */
   'lost signal': (attempt, hit) => async (verb, args, transaction) => {

@@ -63,13 +63,14 @@ async function enqueue({ journal, ledger, reserve }: Chaos, client: Client, requ
 
 /** Unfinished plain tasks among the newest. Each changer has its own tasks, so it knows the order of their changes. */
 function victims(
-  { journal }: Chaos,
+  { journal, reserve }: Chaos,
   random: Random,
   ownNumber: number,
   changers: number,
   count: number,
 ) {
-  const newest = journal.requests.size;
+  // The journal has more requests: those of workers, with other numbers.
+  const newest = reserve(0) - 1;
   const candidates = new Map<string, number>();
   for (let attempt = 0; attempt < 30 * count && candidates.size < count; attempt++) {
     const n = 1 + newest - random(Math.min(newest, 400));

@@ -12,6 +12,9 @@ import { pause, type Random } from '../random.ts';
 
 /** Up to three tasks wait for one event. */
 export const eventOf = (n: number) => `steps/${Math.floor(n / 3)}`;
+/** The number of the child that a task invokes. A second child of the task would have the same one. */
+const childOf = (n: number) => 1e12 + n;
+const isInvoke = (step: object) => 'invoke' in step;
 
 export type StepWork = Client & {
   claim: Claim;
@@ -24,6 +27,10 @@ export type StepWork = Client & {
   stepped(fact: StepFact): void;
   /** Records that the run may end, before the call that ends it is sent. */
   suspending(run: Run): void;
+  /** Records that a child of this number may be enqueued, before the call that does so is sent. */
+  invoking(child: number): void;
+  /** Records that an answer has named the child. */
+  invoked(child: number): void;
 };
 
 /** `gone`: its lease has ended, or no call was answered. */
@@ -31,6 +38,13 @@ export type StepEnd = 'done' | 'broken' | 'suspended' | 'cancelled' | 'gone';
 
 class Broken extends Error {}
 class Unanswered extends Error {}
+
+/** Waits for a step that may fail for good. */
+async function endOf(step: Promise<unknown>): Promise<void> {
+  await step.catch((error) => {
+    if (!(error instanceof StepFailed)) throw error;
+  });
+}
 
 /** The handler of a task. What it asks for depends only on the task's number, as in a real handler. */
 async function handle(
@@ -53,10 +67,14 @@ async function handle(
     },
     { max_attempts: 2, backoff_seconds: 0.1 },
   );
-  await often.catch((error) => {
-    if (!(error instanceof StepFailed)) throw error;
-  });
-  await waitFor('event', eventOf(n), n % 2 ? {} : { timeout_seconds: (n % 7) / 4 });
+  await endOf(often);
+  const invoke = () =>
+    endOf(step.invoke('child', 'plain', { n: childOf(n), v: 0 }, { max_attempts: 2 }));
+  if (n % 3) await invoke();
+  await Promise.all([
+    waitFor('event', eventOf(n), n % 2 ? {} : { timeout_seconds: (n % 7) / 4 }),
+    n % 3 === 0 && invoke(),
+  ]);
   await step('last', () => execute('last'));
 }
 
@@ -80,6 +98,8 @@ export async function stepThrough(work: StepWork, run: Run): Promise<StepEnd> {
   function record(step: StepOutcome | SavedStep, event: string | null | undefined, sent?: number) {
     const { name, state, result = null, due_at } = step;
     const answered = Date.now();
+    const child = name === 'child' ? childOf(run.n) : undefined;
+    if (child) work.invoked(child);
     work.stepped({
       ...ids,
       name,
@@ -89,6 +109,7 @@ export async function stepThrough(work: StepWork, run: Run): Promise<StepEnd> {
       result,
       ...(due_at && { due: new Date(due_at).getTime() }),
       ...(event && { event }),
+      ...(child && { child }),
       read: sent === undefined,
     });
   }
@@ -108,6 +129,7 @@ export async function stepThrough(work: StepWork, run: Run): Promise<StepEnd> {
       if (!work.calm() && random(25) === 0)
         await pause(Math.max(0, claim.until - Date.now()) + random(1000));
       if (steps.some((step) => !('result' in step))) work.suspending(run);
+      if (steps.some(isInvoke)) work.invoking(childOf(run.n));
       const sent = Date.now();
       const rows = steps.map((step) => ({ id: run.id, ...step }));
       const outcomes = await send<StepOutcome>('save steps', { lease, steps: rows });

@@ -78,6 +78,11 @@ async function stepping(work: Work): Promise<void> {
         'ending',
         { verb: 'suspend', lease: claim.lease, sent: Date.now(), runs: [run], final: [] },
       ]),
+    invoking(n) {
+      const call = `invoke ${n}`;
+      send(['requested', { n, call, queue: 'plain', sent: Date.now(), fate: 'unsure' }]);
+    },
+    invoked: (n) => send(['settled', Date.now(), [n]]),
   };
   const left = claim.runs.slice(10);
   if (left.length > 0) await releasing(work, left);
