@@ -7,6 +7,8 @@ export type Bindings = {
   TOCK_NEON_PROXY?: string;
   /** Origins whose pages may call from a browser, separated by commas. Default: none. */
   TOCK_ORIGINS?: string;
+  /** Other services whose clients are answered, separated by commas: qstash. Default: none. */
+  TOCK_COMPAT?: string;
   /** Takes precedence over the settings above. */
   HYPERDRIVE?: { connectionString: string };
   /** Like DATABASE_URL and HYPERDRIVE, for calls on leases: a separate pool that enqueues cannot exhaust. */
