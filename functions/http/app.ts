@@ -2,6 +2,8 @@ import { OpenAPIHono } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { methodNotAllowed } from 'hono/method-not-allowed';
 import { requestId } from 'hono/request-id';
+import { mountCompat } from '../compat/mount.ts';
+import { qstash } from '../compat/qstash/adapter.ts';
 import type { FreeConsumer } from '../consumers/hand_over.ts';
 import type { Connect } from '../database/types.ts';
 import type { Bindings } from '../env.ts';
@@ -158,6 +160,7 @@ export function createApp(
     if (!c.res.ok) c.set('changes', undefined);
     announce(c);
   });
+  mountCompat(app, [qstash]);
   app.use(
     methodNotAllowed({
       app,
