@@ -1,10 +1,15 @@
 import { Fatal } from '../../client/errors.ts';
+import type { Claimed } from '../../client/types.ts';
+import { sendMessage } from '../compat/qstash/deliver.ts';
+import { messageOf } from '../compat/qstash/message.ts';
+import { PUBLISHED } from '../compat/qstash/names.ts';
+import { signingKeys } from '../compat/qstash/sign.ts';
 import type { ConsumerHandler } from '../consumers/context.ts';
 import type { Consumer } from '../consumers/define.ts';
 import { type Consumers, logError } from '../consumers/drain.ts';
 import type { Query } from '../database/types.ts';
 import type { Bindings } from '../env.ts';
-import { deliver } from './deliver.ts';
+import { deliver, type Form } from './deliver.ts';
 import { allowsPrivate } from './guard.ts';
 import { postGuarded } from './node.ts';
 import { isWorkers, type Post, postByFetch } from './post.ts';
@@ -12,7 +17,11 @@ import { type Generation, masterSecrets, type Secrets, secretsOf } from './secre
 import { createSemaphore } from './slots.ts';
 
 /** A queue with push, as stored in the database. */
-type PushQueue = Generation & { push: { url?: string | null; timeout_seconds?: number | null } };
+type PushQueue = Generation & {
+  push: { url?: string | null; timeout_seconds?: number | null };
+  /** The generation of QStash's signing keys, null without a message yet. */
+  qstash: number | null;
+};
 
 /** Cloudflare allows an invocation six connections at once; the database uses one of them. */
 const MAX_CONCURRENT = 5;
@@ -23,8 +32,14 @@ const MIN_SECONDS = 1;
 const MARGIN_SECONDS = 0.25;
 const LEASE_SECONDS = 60;
 
-const pushQueuesSql = `select queue, push, generation, to_json(previous_until) #>> '{}' as previous_until
-  from tock.push_queues(p_queue => $1)`;
+const pushQueuesSql = `select q.queue, q.push, q.generation, to_json(q.previous_until) #>> '{}' as previous_until,
+    (select s.generation from tock.push_secret(p_queue => '${PUBLISHED}') as s) as qstash
+  from tock.push_queues(p_queue => $1) as q`;
+const enqueueSql =
+  'select tock.enqueue(p_queue => $1, p_tasks => $2::jsonb, p_request_id => $3) as ids';
+
+const servesQstash = ({ TOCK_COMPAT = '' }: Bindings) =>
+  TOCK_COMPAT.split(',').some((name) => name.trim() === 'qstash');
 
 /** The Workers runtime reaches only public addresses. On Node, Tock checks them, unless private ones are allowed. */
 const choosePost = (env: Bindings): Post =>
@@ -53,13 +68,25 @@ function timeLimit(wanted: number, left: number): number | null {
 
 type Enter = ReturnType<typeof createSemaphore>;
 
+/** Adds a callback. What Tock refuses is logged, because it would be refused again. */
+const enqueueInto =
+  (query: Query, queue: string) =>
+  async (task: object, request_id: string): Promise<void> => {
+    try {
+      await query(enqueueSql, [queue, JSON.stringify([task]), request_id]);
+    } catch (error) {
+      if (!/^(TK4|22)/.test((error as { code?: string }).code ?? '')) throw error;
+      logError(error);
+    }
+  };
+
+type Sender = { query: Query; secrets: Secrets; post: Post; enter: Enter };
+
 function createHandler(
-  { push }: PushQueue,
-  secrets: Secrets,
-  post: Post,
-  enter: Enter,
+  { queue, push, qstash }: PushQueue,
+  { query, secrets, post, enter }: Sender,
 ): ConsumerHandler {
-  return async (task, { env, signal, left }) => {
+  return async (task: Claimed, { env, signal, left }) => {
     const leave = await enter(signal);
     const timer = new AbortController();
     let late: ReturnType<typeof setTimeout> | undefined;
@@ -67,11 +94,18 @@ function createHandler(
       if (left() < MIN_SECONDS) return await rejectOnAbort(signal);
       const url = task.push_url ?? push.url;
       if (!url) throw new Fatal('neither this task nor its queue has a push URL');
-      const limit = timeLimit(push.timeout_seconds ?? DEFAULT_TIMEOUT, left());
+      const message = servesQstash(env) ? messageOf(task.payload) : null;
+      const wanted = message?.timeout ?? push.timeout_seconds ?? DEFAULT_TIMEOUT;
+      const limit = timeLimit(wanted, left());
       if (limit !== null) late = setTimeout(() => timer.abort(timeoutError(limit)), limit * 1000);
       const both = AbortSignal.any([signal, timer.signal]);
-      const sent = deliver(url, task, { env, post, secrets, signal: both });
-      return await Promise.race([sent, rejectOnAbort(both)]);
+      const delivery = { env, post, secrets, signal: both };
+      const send = (form?: Form) =>
+        Promise.race([deliver(url, task, delivery, form), rejectOnAbort(both)]);
+      if (!message) return await send();
+      const { current: key } = await signingKeys(env, qstash ?? 1);
+      const enqueue = enqueueInto(query, queue);
+      return await sendMessage(message, task, { key, send, enqueue, signal });
     } finally {
       clearTimeout(late);
       // Aborts a response whose rest is not read.
@@ -97,7 +131,12 @@ export async function pushConsumers(
     batch: concurrency,
     concurrency,
     lease_seconds: LEASE_SECONDS,
-    handler: createHandler(pushQueue, await secretsOf(env, pushQueue), post, enter),
+    handler: createHandler(pushQueue, {
+      query,
+      secrets: await secretsOf(env, pushQueue),
+      post,
+      enter,
+    }),
   }));
   return Promise.all(consumers);
 }
