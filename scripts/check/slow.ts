@@ -16,6 +16,7 @@ export const slow = [
   'test/consumers/{alarm,alarm-cycle,drain,guide,hand-over,worker}.test.ts',
   'test/push/{drain,guide,workerd}.test.ts',
   'test/docs/{blocks,deploy,quickstarts,seeds,supply}.test.ts',
+  'test/compat/qstash/{queues,refusals,workerd}.test.ts',
   'test/mutants/renamed.test.ts',
   'test/openapi/openapi.test.ts',
   'test/cli/{bulk-changes,changes,claim-several,export,http,listings,migrate,migrate-refusals}.test.ts',
