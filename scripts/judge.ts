@@ -51,8 +51,13 @@ const judges: Record<string, Judge> = {
 async function serve(env: Bindings): Promise<{ url: string; close(): Promise<void> }> {
   const worker = createWorker();
   const log = (error: unknown) => console.error(error);
+  /** What goes on after its response. */
+  const after = new Set<Promise<unknown>>();
   const execution = {
-    waitUntil: (promise: Promise<unknown>) => void promise.catch(log),
+    waitUntil(promise: Promise<unknown>) {
+      const work = promise.catch(log).finally(() => after.delete(work));
+      after.add(work);
+    },
     passThroughOnException() {},
   };
   const server = createServer(async (incoming, outgoing) => {
@@ -80,6 +85,7 @@ async function serve(env: Bindings): Promise<{ url: string; close(): Promise<voi
       server.close();
       server.closeAllConnections();
       await running;
+      while (after.size > 0) await Promise.all(after);
     },
   };
 }
