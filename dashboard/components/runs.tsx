@@ -24,10 +24,10 @@ function waited(task: TaskAnswer, n: number): number | null {
   return run?.started_at && from ? (Date.parse(run.started_at) - Date.parse(from)) / 1000 : null;
 }
 
-/** What the task did between a run and the next one. */
-function pauseAfter({ state }: Run, hasSteps: boolean): string | null {
-  if (state === 'failed' || state === 'lost') return 'backing off';
-  return state === 'superseded' && hasSteps ? 'asleep or waiting' : null;
+/** What the task did between a run and the next one. A wait for an event counts as sleep. */
+function pauseAfter({ state }: Run, hasSteps: boolean): 'backoff' | 'asleep' | null {
+  if (state === 'failed' || state === 'lost') return 'backoff';
+  return state === 'superseded' && hasSteps ? 'asleep' : null;
 }
 
 /** The task's life as a bar: its runs, the waits between them, and a mark where a step was saved. */
@@ -47,7 +47,7 @@ function Timeline({ task, steps }: { task: TaskAnswer; steps: Step[] }) {
         const to = next ? Date.parse(next) : endTime;
         const [x, width] = [place(from), Math.max(0, place(to) - place(from))];
         return (
-          <rect key={run.id} class={pause.split(' ')[0]} x={x} y="7" width={width} height="8">
+          <rect key={run.id} class={pause} x={x} y="7" width={width} height="8">
             <title>{`${pause}, ${duration((to - from) / 1000)}`}</title>
           </rect>
         );
