@@ -10,13 +10,15 @@ import { listed } from './payload.ts';
 
 /**
  * Compares plain tasks with this checkout's sql/ and with another one, for example of an earlier commit. pgbench counts
- * tasks per second over eight connections, and the CPU time of PostgreSQL for a task is read from /proc; the windows of
- * both alternate on one cluster. The output has the medians of the windows, and of the ratios of each round.
+ * tasks per second over eight connections, or as many as are given. The CPU time of PostgreSQL for a task is read from
+ * /proc. The windows of both alternate on one cluster, and the output has the medians of the windows, and of the ratios
+ * of each round. One connection varies least.
  */
-const [otherSql = '', secondsGiven = '2', roundsGiven = '5'] = process.argv.slice(2);
+const [otherSql = '', secondsGiven = '2', roundsGiven = '5', connections = '8', only = ''] =
+  process.argv.slice(2);
 if (!existsSync(join(otherSql, 'migrations'))) {
   console.error(
-    'usage: npm run measure:beside -- SQL_DIRECTORY [seconds of a window] [rounds]\n' +
+    'usage: npm run measure:beside -- SQL_DIRECTORY [seconds of a window] [rounds] [connections] [part of a case]\n' +
       'For the last release: git worktree add ../before TAG, then use ../before/sql.',
   );
   process.exit(2);
@@ -100,7 +102,19 @@ async function figuresOf({ url, client }: Side, { batch, script, needs, or = scr
   const isThere = !needs || (await client.query(has, [needs])).rows[0].exists;
   const file = `${host.folder}/beside.sql`;
   await host.write(file, isThere ? script : or);
-  const options = ['-n', '-M', 'prepared', '-c', '8', '-j', '2', '-T', String(seconds), '-f', file];
+  const options = [
+    '-n',
+    '-M',
+    'prepared',
+    '-c',
+    connections,
+    '-j',
+    '2',
+    '-T',
+    String(seconds),
+    '-f',
+    file,
+  ];
   const before = await cpuSeconds(testbed);
   const output = await host.run([`${host.bin}/pgbench`, ...options, url]);
   const cpu = (await cpuSeconds(testbed)) - before;
@@ -116,7 +130,7 @@ const columns = [
 
 try {
   const sides = [await open('before', otherSql), await open('now')] as const;
-  for (const one of cases) {
+  for (const one of cases.filter(({ name }) => name.includes(only))) {
     const { name, ready } = one;
     const sets: Awaited<ReturnType<typeof figuresOf>>[][] = [[], []];
     for (let round = -1; round < rounds; round++) {

@@ -1090,7 +1090,7 @@ function tock.before_segment_drop(p_segment segments)
   returns boolean
   -- no comment
 
-function tock.begin_claim(p_queue text, p_worker text, p_limit integer, p_lease_seconds integer, p_request_id text, p_bytes integer, p_late boolean)
+function tock.begin_claim(p_queue text, p_worker text, p_limit integer, p_lease_seconds integer, p_request_id text, p_own_transaction boolean, p_bytes integer)
   returns claiming
   -- no comment
 
@@ -1323,16 +1323,12 @@ function tock.claim_one(p_queue text, p_worker text, p_seconds integer, p_reques
   returns claimed
   -- no comment
 
-function tock.claim_runs(p_queue text, p_worker text, p_limit integer, p_lease_seconds integer, p_request_id text, p_own_transaction boolean, p_bytes integer)
-  returns SETOF claimed
-  -- no comment
-
 function tock.claim_state(p_queues text[], OUT state text, OUT retry_after_seconds integer)
   returns record
   -- Says why a claim from these queues returns nothing now. The state "empty" means no ready task, and "paused" a paused queue. With "limited" the limits of the queue allow no more runs or starts. With "busy" other claims hold the tasks, or they have just come. With "passing" the queue has more than the 10,000 cancelled runs that one claim skips: claim again at once. The column retry_after_seconds says when to claim again: 0 if passing, 1 if busy, at the next start that a rate allows if limited, otherwise at the next waiting task, 1 to 30. For several queues, the best state and the soonest time.
   -- for tock_admin, tock_edge, tock_worker
 
-function tock.claim_streams(p_queue text, p_seed integer, p_worker text, p_request_id text, p_own_transaction boolean, p_claim claiming)
+function tock.claim_streams(p_queue text, p_worker text, p_request_id text, p_own_transaction boolean, p_claim claiming)
   returns SETOF claimed
   -- no comment
 
@@ -3192,6 +3188,10 @@ function tock.save_wait_list_cursor(p_pool text, p_list text, p_reached bigint, 
   returns void
   -- no comment
 
+function tock.scan_again(p_queue text, p_seed integer, p_seen integer[], p_most integer, p_late boolean, p_scan stream_scan)
+  returns stream_scan
+  -- no comment
+
 function tock.schedule(p_schedule text)
   returns SETOF shown_schedule
   -- A schedule: its settings, its next fire and the outcome of the last one; no row if there is none.
@@ -3343,10 +3343,6 @@ function tock.stream_of(p_id bigint)
 
 function tock.streams_in_any_segment(p_queue text, p_seed integer, p_seen integer[], p_limit integer)
   returns candidate[]
-  -- no comment
-
-function tock.streams_to_claim(p_queue text, p_seed integer, p_seen integer[], p_most integer, p_late boolean)
-  returns stream_scan
   -- no comment
 
 function tock.sum_counts(p_counts bigint[])

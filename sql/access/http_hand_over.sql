@@ -22,7 +22,8 @@ begin
     v_runs := array[v_one];
   elsif v_one.id is null then
     v_runs := array(
-      select c from tock.claim_runs(p_queue, 'woken', p_limit, p_lease_seconds, null, false, 4194303) c);
+      select c from tock.claim_streams(p_queue, 'woken', null, false,
+        tock.begin_claim(p_queue, 'woken', p_limit, p_lease_seconds, null, false, 4194303)) c);
   end if;
   if pg_catalog.cardinality(v_runs) > 0 then
     claimed := tock.claim_body(p_queue, v_runs, null);

@@ -38,8 +38,9 @@ begin
     end if;
   end if;
   return query
-    select * from tock.claim_runs(p_queue, p_worker, p_limit, p_lease_seconds, p_request_id,
-      v_own_transaction, p_bytes);
+    select * from tock.claim_streams(p_queue, p_worker, p_request_id, v_own_transaction,
+      tock.begin_claim(p_queue, p_worker, p_limit, p_lease_seconds, p_request_id, v_own_transaction,
+        p_bytes));
 end $$;
 
 comment on function tock.claim is
@@ -51,59 +52,39 @@ comment on function tock.claim is
   'ends. Therefore claim in a separate transaction and complete in yours (TK409 outside read committed). '
   'p_bytes bounds the payloads of the first stream; if it is below 4 MiB, a larger run is not claimed.';
 
--- claim() in the general case. p_own_transaction says that the calling verb is the whole transaction.
-create or replace function tock.claim_runs(
+-- What a claim may lease: allowed is 0 or less if the queue is paused or at its limit; repeated is the lease
+-- of an earlier call with this request_id. Raises TK422 for invalid arguments of claim(). p_own_transaction
+-- says that the calling verb is the whole transaction.
+create or replace function tock.begin_claim(
   p_queue text, p_worker text, p_limit integer, p_lease_seconds integer, p_request_id text,
   p_own_transaction boolean, p_bytes integer)
-returns setof tock.claimed language plpgsql volatile as $$
-declare
-  v_seed integer := pg_catalog.floor(pg_catalog.random() * 2147483647);
-  v_late boolean := p_own_transaction;  -- late maintenance has yet to run
-  v_claim tock.claiming;
-begin
-  if v_late and v_seed % 16 = 0 and tock.current_segment() is not null then
-    perform tock.piggyback_maintenance();
-    v_late := false;
-  end if;
-  v_claim := tock.begin_claim(p_queue, p_worker, p_limit, p_lease_seconds, p_request_id, p_bytes, v_late);
-  if v_claim.repeated is not null then
-    return query select * from tock.leased_runs(v_claim.repeated);
-    if not found then
-      perform tock.refuse(409, 'the lease of the claim with this request_id has ended', 'request_id',
-        'claim again with a new request_id');
-    end if;
-  elsif v_claim.allowed > 0 then
-    return query
-      select * from tock.claim_streams(p_queue, v_seed, p_worker, p_request_id, p_own_transaction, v_claim);
-  end if;
-end $$;
-
--- What a claim may lease: allowed is 0 or less if the queue is paused or at its limit; repeated is the lease
--- of an earlier call with this request_id. Raises TK422 for invalid arguments of claim().
-create or replace function tock.begin_claim(
-  p_queue text, p_worker text, p_limit integer, p_lease_seconds integer, p_request_id text, p_bytes integer,
-  p_late boolean)
 returns tock.claiming language plpgsql volatile as $$
 declare
-  v_policy tock.queues := tock.policy(p_queue);
-  v_seconds integer := coalesce(p_lease_seconds, v_policy.lease_seconds);
+  v_policy tock.queues;
+  v_seconds integer;
   v_seen tock.requests;
   v_claim tock.claiming;
 begin
+  v_claim.late := p_own_transaction;
+  if v_claim.late and pg_catalog.random() < 0.0625 and tock.current_segment() is not null then
+    perform tock.piggyback_maintenance();
+    v_claim.late := false;
+  end if;
+  v_policy := tock.policy(p_queue);
+  v_seconds := coalesce(p_lease_seconds, v_policy.lease_seconds);
   if v_policy.name = '*' or not coalesce(p_limit between 1 and 10000 and v_seconds between 1 and 86400, false)
     or pg_catalog.length(p_worker) > 200
   then
     perform tock.check_claim(p_queue, p_worker, p_limit, v_seconds);
   end if;
-  v_claim.late := p_late;
   -- A queue without streams has nothing to claim, unless late maintenance adds a task to it.
   if v_policy.name = '*' and p_request_id is null
     and (select s.number from tock.streams s where s.queue = p_queue and s.awake limit 1) is null
   then
-    v_claim.late := false;
-    if not (p_late and tock.piggyback_maintenance()) then
+    if not (v_claim.late and tock.piggyback_maintenance()) then
       return v_claim;
     end if;
+    v_claim.late := false;
   end if;
   v_claim.allowed := p_limit;
   v_claim.bytes := coalesce(p_bytes, 4194304);

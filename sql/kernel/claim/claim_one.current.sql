@@ -1,4 +1,4 @@
--- Claims one run in the current segment; id 0 if nothing is ready, null if claim_runs() has to decide.
+-- Claims one run in the current segment; id 0 if nothing is ready, null if claim_streams() has to decide.
 -- p_request_id and p_own_transaction as in claim(). This function finds the first run above a cursor whose
 -- stream lock is free, in the order of find_streams(). The query tries the lock only after it has found the
 -- run, so its snapshot is older than the lock. So the insert of the lease checks again what may have changed

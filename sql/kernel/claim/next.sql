@@ -1,7 +1,7 @@
 -- A worker that goes from task to task needs one call for each: next() ends what is done and claims what
 -- comes next, in one transaction. The transaction commits synchronously, because it ends runs. It therefore
 -- holds the locks of its streams until the disk has answered, and other claims of these streams wait for
--- that. So this claim only tries locks: with p_bytes below 4 MiB, claim_runs() waits for none.
+-- that. So this claim only tries locks: with p_bytes below 4 MiB, claim_streams() waits for none.
 create or replace function tock.next(
   p_queue text, p_ends jsonb, p_worker text default null, p_limit integer default 1,
   p_lease_seconds integer default null, p_request_id text default null,
@@ -65,8 +65,9 @@ begin
     end if;
   end if;
   claimed := array(
-    select c from tock.claim_runs(p_queue, p_worker, p_limit, p_lease_seconds, p_request_id,
-      p_own_transaction, case when v_ends then 4194303 else 4194304 end) c);
+    select c from tock.claim_streams(p_queue, p_worker, p_request_id, p_own_transaction,
+      tock.begin_claim(p_queue, p_worker, p_limit, p_lease_seconds, p_request_id, p_own_transaction,
+        case when v_ends then 4194303 else 4194304 end)) c);
 end $$;
 
 -- Ends the leases of next() in their order; returns its column ended. complete() and fail() check most fields

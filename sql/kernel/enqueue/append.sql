@@ -10,13 +10,14 @@ declare
 begin
   with added as (
     insert into tock.runs (stream, position, bytes, payload)
-    select v_stream, pg_catalog.nextval('tock.positions'), coalesce(pg_catalog.octet_length(g.text), 0),
-      case when g.payload is null or g.text is null then g.text::json else g.payload end
+    select v_stream, pg_catalog.nextval('tock.positions'),
+      coalesce(pg_catalog.octet_length(g.payload::text), 0), g.payload
     from (
-      select t.payload,
-        nullif(coalesce(t.payload::text, (t.task -> 'payload')::text), 'null') as text
-      from rows from (pg_catalog.jsonb_array_elements(p_tasks),
-        pg_catalog.json_array_elements(p_payloads)) t (task, payload)
+      select pg_catalog.to_json(nullif(t.task -> 'payload', 'null')) as payload
+      from pg_catalog.jsonb_array_elements(p_tasks) t (task)
+      union all
+      select case when t.payload::text <> 'null' then t.payload end
+      from pg_catalog.json_array_elements(p_payloads) t (payload)
       offset 0) g
     returning position, bytes
   )
