@@ -64,8 +64,7 @@ begin
         case pg_catalog.jsonb_typeof(t.task) when 'object' then s.parent || t.task else t.task end as task
       from (
         select r.k, coalesce(o.spawn ->> 'queue', r.queue) as queue, o.spawn -> 'tasks' as tasks,
-          pg_catalog.jsonb_build_object(
-            'parent', tock.first_id(tock.id_at(r.position, r.stream))::text) as parent
+          pg_catalog.jsonb_build_object('parent', r.id::text) as parent
         from unnest(p_runs) with ordinality
           r(n, id, stream, position, queue, attempt, lost, max_attempts, state, result, error, next_id, k)
         cross join lateral (select p_results -> (r.n - 1)::integer -> 'spawn' as spawn) o

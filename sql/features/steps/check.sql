@@ -23,6 +23,12 @@ begin
     then
       perform tock.refuse(422,
         'give one of result, link, error, sleep_seconds, sleep_until, event, invoke and unused', v_place);
+    elsif (case when pg_catalog.jsonb_typeof(v_step -> 'version') = 'number'
+      then (v_step ->> 'version')::numeric not between 1 and 1000000
+        or (v_step ->> 'version')::numeric % 1 <> 0
+      else v_step ? 'version' end)
+    then
+      perform tock.refuse(422, 'version must be a whole number from 1 to 1000000', v_place || '.version');
     end if;
     foreach v_field in array array['name', 'event'] loop
       if v_step ? v_field and pg_catalog.jsonb_typeof(v_step -> v_field) is distinct from 'string'
@@ -32,6 +38,8 @@ begin
           v_place || '.' || v_field);
       end if;
     end loop;
+    -- the most frequent step
+    continue when v_step - array['id', 'name', 'version', 'result'] = '{}';
     foreach v_field in array array['retry_in_seconds', 'sleep_seconds', 'timeout_seconds'] loop
       if v_step ? v_field and (case when pg_catalog.jsonb_typeof(v_step -> v_field) = 'number'
         then (v_step ->> v_field)::numeric not between 0 and 315360000 else true end)
@@ -53,12 +61,6 @@ begin
       perform tock.refuse(422, 'link must be a string of 1 to 2,000 characters', v_place || '.link');
     elsif v_step -> 'unused' <> 'true' then
       perform tock.refuse(422, 'unused must be true', v_place || '.unused');
-    elsif (case when pg_catalog.jsonb_typeof(v_step -> 'version') = 'number'
-      then (v_step ->> 'version')::numeric not between 1 and 1000000
-        or (v_step ->> 'version')::numeric % 1 <> 0
-      else v_step ? 'version' end)
-    then
-      perform tock.refuse(422, 'version must be a whole number from 1 to 1000000', v_place || '.version');
     elsif v_step ? 'invoke' and pg_catalog.jsonb_typeof(v_step #> '{invoke,queue}') is distinct from 'string'
     then
       perform tock.refuse(422, 'invoke must be an object with a queue and a task', v_place || '.invoke');

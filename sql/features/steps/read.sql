@@ -88,14 +88,12 @@ set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 declare
   v_segment integer := tock.token_segment(p_lease);
   v_run tock.leased_run;
-  v_task_id bigint;
 begin
   select r.* into v_run from unnest(tock.lock_lease_runs(p_lease, v_segment, array[p_id])) r;
   if v_run.stream is null or v_run.state is not null then
     return null;
   end if;
-  v_task_id := tock.first_id(tock.id_at(v_run.position, v_run.stream));
-  return tock.steps_for_worker(v_task_id, (
+  return tock.steps_for_worker(v_run.id, (
     select r.options from tock.stored_runs(array[tock.id_at(v_run.position, v_run.stream)]) r), 2147483647);
 end $$;
 

@@ -13,11 +13,11 @@ set plan_cache_mode = force_generic_plan as $$
 declare
   v_segment integer := tock.token_segment(p_lease);
   v_ids bigint[];
+  v_events text[];
   v_runs tock.leased_run[];
   v_run tock.leased_run;
   v_options jsonb;
   v_item jsonb;
-  v_task_id bigint;
   v_after bigint;
   v_step tock.steps;
   v_ended tock.ending[] := '{}';
@@ -27,16 +27,17 @@ declare
 begin
   perform tock.check_read_committed('save_steps');
   perform tock.check_steps(p_steps);
-  v_ids := array(
-    select distinct (s.step ->> 'id')::bigint from pg_catalog.jsonb_array_elements(p_steps) s (step));
+  select pg_catalog.array_agg(distinct (s.step ->> 'id')::bigint),
+    pg_catalog.array_agg(s.step ->> 'event') filter (where s.step ? 'event')
+  into v_ids, v_events from pg_catalog.jsonb_array_elements(p_steps) s (step);
   -- one call at a time, so that none of these runs ends meanwhile
   v_runs := tock.lock_lease_runs(p_lease, v_segment, v_ids, true);
   if tock.lease_has_options(p_lease) then
     v_options := tock.options_of(v_segment, v_runs);
   end if;
-  perform tock.lock_events(array(
-    select s.step ->> 'event' from pg_catalog.jsonb_array_elements(p_steps) s (step)
-    where s.step ? 'event'));
+  if v_events is not null then
+    perform tock.lock_events(v_events);
+  end if;
   for v_n in 0 .. pg_catalog.jsonb_array_length(p_steps) - 1 loop
     v_item := p_steps -> v_n;
     id := (v_item ->> 'id')::bigint;
@@ -46,13 +47,12 @@ begin
     select r.* into v_run from unnest(v_runs) r
     where r.n = pg_catalog.array_position(v_ids, (v_item ->> 'id')::bigint);
     if v_run.stream is not null then
-      v_task_id := tock.first_id(tock.id_at(v_run.position, v_run.stream));
-      v_after := tock.steps_from(v_task_id, v_options -> v_run.position::text);
+      v_after := tock.steps_from(v_run.id, v_options -> v_run.position::text);
       v_step := case when v_run.state is null
-        then tock.save_step(v_task_id, v_run.position, v_after, v_item,
+        then tock.save_step(v_run.id, v_run.position, v_after, v_item,
           pg_catalog.format('steps[%s]', v_n))
         -- this call repeats the one that ended the run
-        when v_run.state = 'superseded' then tock.last_step(v_task_id, name, v_after) end;
+        when v_run.state = 'superseded' then tock.last_step(v_run.id, name, v_after) end;
       -- a late call must not commit the effect of a step that this run did not save
       if v_run.state is not null and v_item ?| '{result,link}'
         and v_step.state in ('waiting', 'retrying')

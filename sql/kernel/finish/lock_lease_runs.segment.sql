@@ -49,7 +49,7 @@ begin
   v_runs := (
     with leased as materialized (select l.* from tock.lease_rows_{segment}(p_lease) l)
     select array(
-      select row(g.n, g.id, r.stream, r.position, s.queue, r.attempt,
+      select row(g.n, coalesce(r.task_id, g.id), r.stream, r.position, s.queue, r.attempt,
         r.lost, r.max_attempts, coalesce(e.state, l.outcome), e.result, e.error, e.next_id)::tock.leased_run
       from leased l
       join tock.streams s on s.number = l.stream

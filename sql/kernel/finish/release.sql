@@ -26,7 +26,7 @@ begin
       -- a run that the reaper ended after a cancel request is cancelled too, but has an error
       continue when v_run.state not in ('superseded', 'cancelled') or v_run.error is not null;
       released := released + 1;
-      v_good := v_good || v_run.id;
+      v_good := v_good || v_ids[v_run.n];
       if v_run.state is null then
         v_ended := v_ended || row(v_run.stream, v_run.position, 'superseded', null, null,
           tock.ready_again_at(v_run.queue, v_options -> v_run.position::text), v_run.attempt,
