@@ -28,7 +28,7 @@ export type Bindings = {
   TOCK_URL?: string;
   /** Which traces of enqueuing requests tasks keep: sampled (default), all or off. */
   TOCK_TRACE?: string;
-  /** Other services whose clients the Worker answers, separated by commas: cloudflare, sqs. Default: none. */
+  /** Other services whose clients the Worker answers, separated by commas: cloudflare, sqs, qstash. Default: none. */
   TOCK_COMPAT?: string;
   /** Links from a task in the dashboard to your logs or traces, as JSON: see docs/operating/dashboard.md. Default: none. */
   TOCK_TASK_LINKS?: string;

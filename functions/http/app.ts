@@ -4,6 +4,7 @@ import { methodNotAllowed } from 'hono/method-not-allowed';
 import { requestId } from 'hono/request-id';
 import { cloudflare } from '../compat/cloudflare/adapter.ts';
 import { mountCompat } from '../compat/mount.ts';
+import { qstash } from '../compat/qstash/adapter.ts';
 import { sqs } from '../compat/sqs/adapter.ts';
 import type { FreeConsumer } from '../consumers/hand_over.ts';
 import type { Connect } from '../database/types.ts';
@@ -161,7 +162,7 @@ export function createApp(
     if (!c.res.ok) c.set('changes', undefined);
     announce(c);
   });
-  mountCompat(app, [cloudflare, sqs]);
+  mountCompat(app, [cloudflare, sqs, qstash]);
   app.use(
     methodNotAllowed({
       app,

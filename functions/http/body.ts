@@ -7,7 +7,7 @@ import { findUnsafeJson } from './unsafe_json.ts';
 /** `text` is the original body. SQL gets it, so that no number passes through a double. */
 export type Body = { text: string; json: object };
 
-const MAX_BYTES = 5 * 1024 * 1024;
+export const MAX_BYTES = 5 * 1024 * 1024;
 /** Of a larger body, the rest is read only after its key is known. */
 const UNKNOWN_BYTES = 8 * 1024;
 /** Each BODY_STALL_MS must bring this many bytes: 1 kB a second. */
@@ -68,7 +68,7 @@ function watchProgress(size: () => number) {
 }
 
 /** Reads a body of up to 5 MiB within 30 seconds; more than 8 KiB only with a known key. */
-async function readBytes(
+export async function readBytes(
   { headers, body }: Request,
   checkKey: CheckKey,
   onGrowth: OnGrowth,

@@ -1,10 +1,11 @@
 import { Fatal } from '../../client/errors.ts';
+import { type MessageSender, messageIn, messageSender } from '../compat/qstash/push.ts';
 import type { ConsumerHandler } from '../consumers/context.ts';
 import type { Consumer } from '../consumers/define.ts';
 import { type Consumers, logError } from '../consumers/drain.ts';
 import type { Query } from '../database/types.ts';
 import type { Bindings } from '../env.ts';
-import { deliver } from './deliver.ts';
+import { deliver, type Form } from './deliver.ts';
 import { allowsPrivate } from './guard.ts';
 import { postGuarded } from './node.ts';
 import { isWorkers, type Post, postByFetch } from './post.ts';
@@ -51,13 +52,16 @@ function timeLimit(wanted: number, left: number): number | null {
   return granted >= Math.min(wanted, DEFAULT_TIMEOUT) ? granted : null;
 }
 
-type Enter = ReturnType<typeof createSemaphore>;
+type Sender = {
+  secrets: Secrets;
+  post: Post;
+  enter: ReturnType<typeof createSemaphore>;
+  sendMessage: MessageSender | null;
+};
 
 function createHandler(
   { push }: PushQueue,
-  secrets: Secrets,
-  post: Post,
-  enter: Enter,
+  { secrets, post, enter, sendMessage }: Sender,
 ): ConsumerHandler {
   return async (task, { env, signal, left }) => {
     const leave = await enter(signal);
@@ -67,11 +71,15 @@ function createHandler(
       if (left() < MIN_SECONDS) return await rejectOnAbort(signal);
       const url = task.push_url ?? push.url;
       if (!url) throw new Fatal('neither this task nor its queue has a push URL');
-      const limit = timeLimit(push.timeout_seconds ?? DEFAULT_TIMEOUT, left());
+      const message = sendMessage && messageIn(task);
+      const wanted = message?.timeout ?? push.timeout_seconds ?? DEFAULT_TIMEOUT;
+      const limit = timeLimit(wanted, left());
       if (limit !== null) late = setTimeout(() => timer.abort(timeoutError(limit)), limit * 1000);
       const both = AbortSignal.any([signal, timer.signal]);
-      const sent = deliver(url, task, { env, post, secrets, signal: both });
-      return await Promise.race([sent, rejectOnAbort(both)]);
+      const delivery = { env, post, secrets, signal: both };
+      const send = (form?: Form) =>
+        Promise.race([deliver(url, task, delivery, form), rejectOnAbort(both)]);
+      return await (message && sendMessage ? sendMessage(message, task, send, signal) : send());
     } finally {
       clearTimeout(late);
       // Aborts a response whose rest is not read.
@@ -92,12 +100,19 @@ export async function pushConsumers(
   const queues = (await query(pushQueuesSql, [queue])) as PushQueue[];
   const enter = createSemaphore(MAX_CONCURRENT);
   const concurrency = Math.max(1, Math.floor(MAX_CONCURRENT / Math.max(1, queues.length)));
+  const names = queues.map((pushQueue) => pushQueue.queue);
+  const sendMessage = await messageSender(query, env, names);
   const consumers = queues.map(async (pushQueue) => ({
     queue: pushQueue.queue,
     batch: concurrency,
     concurrency,
     lease_seconds: LEASE_SECONDS,
-    handler: createHandler(pushQueue, await secretsOf(env, pushQueue), post, enter),
+    handler: createHandler(pushQueue, {
+      secrets: await secretsOf(env, pushQueue),
+      post,
+      enter,
+      sendMessage,
+    }),
   }));
   return Promise.all(consumers);
 }

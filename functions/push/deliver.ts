@@ -6,7 +6,7 @@ import { type PushResult, retryAfter, toResult } from './answer.ts';
 import { refusalReason } from './guard.ts';
 import { headersOf } from './headers.ts';
 import { NotPublic } from './node.ts';
-import type { Post } from './post.ts';
+import type { Post, PostInit } from './post.ts';
 import { type Secrets, signatureHeaders } from './secret.ts';
 
 const MAX_REDIRECTS = 3;
@@ -23,10 +23,18 @@ export type Delivery = {
   signal: AbortSignal;
 };
 
+/** How a task is sent, and what an answer says. */
+export type Form = {
+  request(url: string): Promise<Omit<PostInit, 'signal'>>;
+  read(response: Response): Promise<PushResult>;
+  /** The failure for an answer that is not 2xx. */
+  failure(url: string, response: Response, answer: PushResult): Error;
+};
+
 type Answer = { name: string; status?: number; body?: unknown };
 
 /** An error with the endpoint's answer instead of a stack. */
-function withDetails<E extends Error>(error: E, { name, ...more }: Answer): E {
+export function withDetails<E extends Error>(error: E, { name, ...more }: Answer): E {
   const detailed: ErrorWithDetails = Object.assign(error, { name, details: more });
   return detailed as E;
 }
@@ -38,13 +46,13 @@ const notAllowed = (reason: string, target: string) =>
   fatal(`push refused: ${reason}: ${target}`, { name: 'NotAllowed' });
 
 // The URL without parts that may be secret: user, query string, fragment.
-const redactedUrl = (url: string) =>
+export const redactedUrl = (url: string) =>
   url
     .replace(/[?#].*$/s, '')
     .replace(/^([a-z+.-]+:\/\/)[^/]*@/i, '$1')
     .slice(0, 300);
 
-function truncateBody(body: unknown): unknown {
+export function truncateBody(body: unknown): unknown {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
   return text.length <= MAX_BODY ? body : text.slice(0, MAX_BODY).toWellFormed();
 }
@@ -99,8 +107,8 @@ function unreachable(url: string, error: unknown, signal: AbortSignal): Error {
 }
 
 /** Reads an answer. If its status is a failure, a broken body is ignored. */
-function readAnswer(response: Response, signal: AbortSignal): Promise<PushResult> {
-  return toResult(response).catch((error) => {
+function readAnswer(response: Response, form: Form, signal: AbortSignal): Promise<PushResult> {
+  return form.read(response).catch((error) => {
     if (response.ok || signal.aborted) throw error;
     return { status: response.status, body: null };
   });
@@ -113,26 +121,38 @@ function redirectTarget(url: string, { status, headers }: Response): string | nu
   return new URL(to, url).href;
 }
 
+/** Tock's own form: the payload as JSON, signed with the secrets of the queue. */
+function ownForm(task: Claimed, secrets: Secrets): Form {
+  const body = JSON.stringify(task.payload ?? null);
+  return {
+    request: async () => ({
+      headers: { ...headersOf(task), ...signatureHeaders(secrets, task.id, body) },
+      body,
+    }),
+    read: toResult,
+    failure: failureOf,
+  };
+}
+
 /** Sends a task to a URL. Returns the answer as the task's result; throws its failure. */
 export async function deliver(
   first: string,
   task: Claimed,
   delivery: Delivery,
+  form: Form = ownForm(task, delivery.secrets),
 ): Promise<PushResult> {
-  const { env, post, secrets, signal } = delivery;
-  const body = JSON.stringify(task.payload ?? null);
+  const { env, post, signal } = delivery;
   let from: string | null = null;
   let url = first;
   for (let redirects = 0; ; redirects++) {
     check(url, from, env);
     try {
-      const headers = { ...headersOf(task), ...signatureHeaders(secrets, task.id, body) };
-      const response = await post(url, { headers, body, signal });
+      const response = await post(url, { ...(await form.request(url)), signal });
       const to = redirects < MAX_REDIRECTS ? redirectTarget(url, response) : null;
       if (to === null) {
-        const answer = await readAnswer(response, signal);
+        const answer = await readAnswer(response, form, signal);
         if (response.ok) return answer;
-        throw failureOf(url, response, answer);
+        throw form.failure(url, response, answer);
       }
       void response.body?.cancel().catch(() => {});
       [from, url] = [url, to];

@@ -1,33 +1,40 @@
 import type { Claimed } from '../../client/types.ts';
 
-/** A task cannot set these headers of the request, the connection or the client. */
+/** Headers of the connection, and headers by which a receiver knows who sends. No task can set them. */
 const reserved = new Set([
   'accept-encoding',
-  'authorization',
   'connection',
-  'content-encoding',
   'content-length',
-  'content-type',
-  'cookie',
-  'date',
   'expect',
   'forwarded',
   'host',
   'keep-alive',
-  'origin',
   'te',
   'trailer',
   'transfer-encoding',
   'upgrade',
-  'user-agent',
   'via',
 ]);
 const reservedPrefixes = /^(webhook|tock|proxy|sec|cf|x-forwarded|x-real)-/;
 
+/** Whether a header, in lower case, is one that no task can set. */
+export const isReserved = (name: string) => reserved.has(name) || reservedPrefixes.test(name);
+
+/** Headers of the request or the client, which no task can set in a push of its payload. */
+const ownHeaders = new Set([
+  'authorization',
+  'content-encoding',
+  'content-type',
+  'cookie',
+  'date',
+  'origin',
+  'user-agent',
+]);
+
 /** A task's permitted headers, and those that describe it. */
 export function headersOf({ headers, queue, run_id, attempt, max_attempts }: Claimed) {
   const permitted = Object.entries(headers ?? {}).filter(
-    ([name]) => !reserved.has(name) && !reservedPrefixes.test(name),
+    ([name]) => !isReserved(name) && !ownHeaders.has(name),
   );
   return {
     ...Object.fromEntries(permitted),

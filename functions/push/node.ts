@@ -58,7 +58,7 @@ function toResponse(incoming: IncomingMessage): Response {
 
 /** Like postByFetch, on Node: connects only to checked addresses. */
 export function postGuarded(lookup: Lookup = lookUp, allowed = isPublic): Post {
-  return (url: string, { headers, body, signal }: PostInit) =>
+  return (url: string, { method = 'POST', headers, body, signal }: PostInit) =>
     new Promise((resolve, reject) => {
       const { http, https, net } = node();
       // A literal address is not looked up.
@@ -68,9 +68,10 @@ export function postGuarded(lookup: Lookup = lookUp, allowed = isPublic): Post {
         return;
       }
       const { request } = url.startsWith('https:') ? https : http;
-      const length = { 'content-length': String(new TextEncoder().encode(body).length) };
+      const bytes = typeof body === 'string' ? new TextEncoder().encode(body) : body;
+      const length = bytes && { 'content-length': String(bytes.length) };
       const options = {
-        method: 'POST',
+        method,
         agent: false,
         signal,
         lookup: guardedLookup(lookup, allowed),
@@ -87,6 +88,6 @@ export function postGuarded(lookup: Lookup = lookUp, allowed = isPublic): Post {
       sent.on('error', reject);
       // The connection may close without an error, for example after an upgrade to another protocol.
       sent.on('close', () => reject(new Error('the connection was closed')));
-      sent.end(body);
+      sent.end(bytes ?? undefined);
     });
 }

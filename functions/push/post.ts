@@ -1,7 +1,13 @@
-/** Sends one POST, follows no redirect, and resolves when the answer's headers arrive. Rejects without an answer. */
+/** Sends one request, follows no redirect, and resolves when the answer's headers arrive. Rejects without an answer. */
 export type Post = (url: string, init: PostInit) => Promise<Response>;
 
-export type PostInit = { headers: Record<string, string>; body: string; signal: AbortSignal };
+/** The default of the method is POST. */
+export type PostInit = {
+  method?: string;
+  headers: Record<string, string>;
+  body: string | Uint8Array<ArrayBuffer> | null;
+  signal: AbortSignal;
+};
 
 /** For runtimes that allow only public addresses (see wrangler.toml), or if private ones are allowed. */
 export const postByFetch: Post = (url, init) =>
