@@ -3,10 +3,18 @@ type Reviver = (key: string, value: unknown, context?: { source?: string }) => u
 
 const { rawJSON } = JSON as RawJson;
 
+/** PostgreSQL writes 7e-05 where JavaScript writes 0.00007. */
+const isSameDouble = (source: string, value: number) =>
+  source.replace('e-0', 'e-') === value.toExponential();
+
 /** Parses JSON and keeps numbers as written; more digits than a double holds need Node 21 or newer. */
 export function parseLossless(json: string): unknown {
   const reviver: Reviver = (_key, value, { source } = {}) =>
-    typeof value === 'number' && rawJSON && source !== undefined && source !== String(value)
+    typeof value === 'number' &&
+    rawJSON &&
+    source !== undefined &&
+    source !== String(value) &&
+    !isSameDouble(source, value)
       ? rawJSON(source)
       : value;
   return JSON.parse(json, reviver as (key: string, value: unknown) => unknown);

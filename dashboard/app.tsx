@@ -35,7 +35,7 @@ function Page({ address }: { address: Address }) {
   if (first === 'bulk_changes') return <BulkChanges address={address} />;
   if (first === 'workers') return <Workers address={address} />;
   if (first === 'schedules' && second) return <Schedule key={second} name={second} />;
-  if (first === 'schedules') return <Schedules />;
+  if (first === 'schedules') return <Schedules address={address} />;
   if (first === 'concurrency_keys') return <ConcurrencyKeys address={address} />;
   if (first === 'pools') return <Pools pool={second} />;
   if (first === 'system') return <System />;

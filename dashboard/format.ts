@@ -53,12 +53,13 @@ export function duration(seconds: number | null | undefined): string {
   return `${Math.round(s)} s`;
 }
 
-/** 12 s ago, in 3 min */
+/** 12 s ago, in 3 min, 5 h 2 min ago */
 export function relative(instant: string, now: number): string {
   const seconds = (now - Date.parse(instant)) / 1000;
   if (Math.abs(seconds) < 1) return 'now';
-  // Seconds are whole, because tenths change too fast to read.
-  const text = duration(Math.max(1, Math.round(Math.abs(seconds))));
+  // From a minute on without seconds, because a list that changes each second is hard to read and slow.
+  const shown = Math.max(1, Math.round(Math.abs(seconds)));
+  const text = duration(shown < 60 ? shown : shown - (shown % 60));
   return seconds > 0 ? `${text} ago` : `in ${text}`;
 }
 

@@ -116,16 +116,20 @@ function tick() {
   for (const set of clocks) set(now);
 }
 
-/** The current time, updated once a second, for "12 s ago". */
-export function useNow(): number {
-  const [time, setTime] = useState(Date.now());
+/** A text that depends on the time, such as "12 s ago". Only a change of the text draws the component again. */
+export function useTimeText(textAt: (now: number) => string): string {
+  const text = textAt(Date.now());
+  const [, setDrawn] = useState(text);
+  const latest = useRef(textAt);
+  latest.current = textAt;
   useEffect(() => {
+    const onTick = (now: number) => setDrawn(latest.current(now));
     if (clocks.size === 0) ticker = setInterval(tick, 1000);
-    clocks.add(setTime);
+    clocks.add(onTick);
     return () => {
-      clocks.delete(setTime);
+      clocks.delete(onTick);
       if (clocks.size === 0) clearInterval(ticker);
     };
   }, []);
-  return time;
+  return text;
 }

@@ -32,9 +32,17 @@ const percentiles = (points: Point[], select: (point: Point) => Point['wait']) =
 
 type Props = { points: Point[]; step: number };
 
+/** The newest point is not over. Its rate is that of the time so far, and in the first minute it has none. */
+const LEAST_SECONDS = 60;
+const passed = ({ at }: Point, step: number) =>
+  Math.min(step, (Date.now() - Date.parse(at)) / 1000);
+
 function Throughput({ points, step }: Props) {
   const perSecond = (select: (point: Point) => number) =>
-    points.map((point) => select(point) / step);
+    points.map((point, n) => {
+      const seconds = n < points.length - 1 ? step : passed(point, step);
+      return seconds < LEAST_SECONDS ? null : select(point) / seconds;
+    });
   return (
     <Chart
       title="Tasks per second"

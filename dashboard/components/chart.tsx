@@ -1,4 +1,4 @@
-import { useEffect, useId, useRef } from 'preact/hooks';
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import { duration } from '../format.ts';
@@ -80,7 +80,10 @@ function chartOptions({ lines, show, whole, least = 0 }: Props, width: number): 
     width,
     height: HEIGHT,
     title: '',
-    legend: { live: true },
+    legend: {
+      live: true,
+      markers: { width: 1, dash: (_, n) => (lines[n - 1]?.dash ? 'dashed' : 'solid') },
+    },
     hooks: { setCursor: [showNewest], ready: [showNewest] },
     cursor: { drag: { x: false, y: false } },
     scales: { y: { range: (_, _low, high) => [0, Math.max(least, high > 0 ? high * 1.1 : 1)] } },
@@ -109,18 +112,26 @@ function chartOptions({ lines, show, whole, least = 0 }: Props, width: number): 
 
 /** Without a pointer over the chart the legend has the newest values. */
 function showNewest(chart: uPlot | null): void {
-  if (chart?.cursor.idx == null) chart?.setLegend({ idx: chart.data[0].length - 1 });
+  if (!chart || chart.cursor.idx != null) return;
+  const [at, ...lines] = chart.data;
+  let idx = at.length - 1;
+  while (idx > 0 && lines.every((values) => values[idx] == null)) idx--;
+  chart.setLegend({ idx });
 }
 
 /** A line chart over time, with the same numbers as a table for screen readers. */
 export function Chart(props: Props) {
-  const { title, at, lines, show } = props;
+  const { title, at, lines } = props;
+  const [open, setOpen] = useState(false);
   const container = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot | null>(null);
   const id = useId();
   const names = lines.map(({ name }) => name).join('|');
 
   const data = [at.map((time) => Date.parse(time) / 1000), ...lines.map(({ values }) => values)];
+  // A change of the theme draws the chart again, long after the effect has seen its first data.
+  const newest = useRef(data);
+  newest.current = data;
 
   useEffect(() => {
     const div = container.current;
@@ -128,7 +139,8 @@ export function Chart(props: Props) {
     const createChart = () => {
       chart.current?.destroy();
       const width = Math.max(200, div.clientWidth);
-      chart.current = new uPlot(chartOptions(props, width), data as uPlot.AlignedData, div);
+      const drawn = newest.current as uPlot.AlignedData;
+      chart.current = new uPlot(chartOptions(props, width), drawn, div);
     };
     createChart();
     const resized = new ResizeObserver(() => {
@@ -154,45 +166,51 @@ export function Chart(props: Props) {
     showNewest(chart.current);
   });
 
-  const step = Math.max(1, Math.ceil(at.length / 12));
   return (
     <figure class="chart" aria-labelledby={id}>
       <figcaption id={id}>{title}</figcaption>
       <div ref={container} aria-hidden="true" />
-      <details>
+      <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
         <summary>As a table</summary>
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">time</th>
-              {lines.map(({ name }) => (
-                <th key={name} scope="col" class="number">
-                  {name}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {at.flatMap((time, n) =>
-              n % step === 0
-                ? [
-                    <tr key={time}>
-                      <th scope="row">{moment.format(new Date(time))}</th>
-                      {lines.map(({ name, values }) => {
-                        const value = values[n];
-                        return (
-                          <td key={name} class="number">
-                            {value == null ? '–' : show(value)}
-                          </td>
-                        );
-                      })}
-                    </tr>,
-                  ]
-                : [],
-            )}
-          </tbody>
-        </table>
+        {open && <Values {...props} />}
       </details>
     </figure>
+  );
+}
+
+/** The numbers of the chart, for screen readers too, the newest first. */
+function Values({ title, at, lines, show }: Props) {
+  const rows = at.map((time, n) => [time, n] as const).reverse();
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex lint/a11y/useSemanticElements: keyboard users scroll it by focus
+    <div class="values" role="group" aria-label={title} tabIndex={0}>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">time</th>
+            {lines.map(({ name }) => (
+              <th key={name} scope="col" class="number">
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map(([time, n]) => (
+            <tr key={time}>
+              <th scope="row">{moment.format(new Date(time))}</th>
+              {lines.map(({ name, values }) => {
+                const value = values[n];
+                return (
+                  <td key={name} class="number">
+                    {value == null ? '–' : show(value)}
+                  </td>
+                );
+              })}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
   );
 }

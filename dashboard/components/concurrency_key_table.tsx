@@ -77,7 +77,7 @@ export function ConcurrencyKeyTable({
                       {row.paused ? 'Resume' : 'Pause'}
                       <span class="hidden"> concurrency key {row.concurrency_key}</span>
                     </button>
-                    <button type="button" onClick={() => setEdited(row)}>
+                    <button type="button" aria-haspopup="dialog" onClick={() => setEdited(row)}>
                       Limits
                       <span class="hidden"> of concurrency key {row.concurrency_key}</span>
                     </button>

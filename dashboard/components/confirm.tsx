@@ -64,7 +64,12 @@ export function ConfirmButton({
   const [open, setOpen] = useState(false);
   return (
     <>
-      <button type="button" class={props.danger ? 'danger' : ''} onClick={() => setOpen(true)}>
+      <button
+        type="button"
+        aria-haspopup="dialog"
+        class={props.danger ? 'danger' : ''}
+        onClick={() => setOpen(true)}
+      >
         {label}
       </button>
       {open && <Confirm {...props} onClose={() => setOpen(false)} />}

@@ -59,7 +59,11 @@ export function FireHistory({ schedule }: { schedule: string }) {
               { name: 'Fire', show: ({ fire_at }) => <Ago at={fire_at} /> },
               { name: 'Outcome', show: ({ outcome }) => <State state={outcome} /> },
               { name: 'Task', show: ({ task_id }) => (task_id ? <TaskLink id={task_id} /> : '–') },
-              { name: 'Error', show: ({ error }) => <span class="error">{error ?? ''}</span> },
+              {
+                name: 'Error',
+                present: ({ error }) => error,
+                show: ({ error }) => <span class="error">{error ?? ''}</span>,
+              },
             ]}
           />
         </>

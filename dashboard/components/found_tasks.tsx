@@ -30,22 +30,24 @@ export function FoundTasks({ search, emptyText, ofOneQueue, everyMs, onChange }:
   const reason = impossible(search);
   return (
     <section aria-label="Found tasks" class="found" aria-busy={busy}>
-      <p class="buttons">
-        <span class="updated" role="status">
-          {busy ? 'Looking …' : `${count(rows.length)} shown${cursor ? ', there are more' : ''}`}
-        </span>
-        {everyMs && <Updated at={at} />}
-      </p>
+      <div class="toolbar">
+        <p class="buttons">
+          <span class="updated" role="status">
+            {busy ? 'Looking …' : `${count(rows.length)} shown${cursor ? ', there are more' : ''}`}
+          </span>
+          {everyMs && <Updated at={at} />}
+        </p>
+        {!search.archive && (mayChange ? rows.length > 0 || cursor : cursor) && (
+          <AllMatching
+            key={JSON.stringify(search)}
+            filter={filterOf(search)}
+            label={mayChange ? 'All that match' : 'Count all that match'}
+            onChange={changed}
+          />
+        )}
+      </div>
       {error && <Problem error={error} />}
       {reason && <p class="problem">{reason}</p>}
-      {!search.archive && (mayChange ? rows.length > 0 || cursor : cursor) && (
-        <AllMatching
-          key={JSON.stringify(search)}
-          filter={filterOf(search)}
-          label={mayChange ? 'All that match' : 'Count all that match'}
-          onChange={changed}
-        />
-      )}
       {(rows.length > 0 || (!busy && !error)) && (
         <SelectableTasks
           rows={rows}

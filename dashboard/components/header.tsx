@@ -28,7 +28,7 @@ export function Header({ address, openPalette }: { address: Address; openPalette
       </a>
       <Installations page={section} />
       <div class="who">
-        <button type="button" class="to-palette" onClick={openPalette}>
+        <button type="button" aria-haspopup="dialog" class="to-palette" onClick={openPalette}>
           <Icon of={Search} /> <span>Go to …</span> <kbd>{isMac ? '⌘' : 'Ctrl'} K</kbd>
         </button>
         <span title={`${keyInfo.prefix}: ${keyInfo.scopes.join(', ')}`}>

@@ -61,7 +61,7 @@ export function QueueActions({ queue, polled }: { queue: string; polled: Polled<
   return (
     <fieldset class="buttons" aria-label="Actions">
       {enqueue && (
-        <button type="button" class="main" onClick={() => setAdding(true)}>
+        <button type="button" aria-haspopup="dialog" class="main" onClick={() => setAdding(true)}>
           Enqueue a task
         </button>
       )}

@@ -78,6 +78,31 @@ function Timeline({ task, steps }: { task: TaskAnswer; steps: Step[] }) {
   );
 }
 
+/** What the colours of the bar mean, between its two ends. */
+function Legend({ task, steps }: { task: TaskAnswer; steps: Step[] }) {
+  const hasSteps = steps.length > 0;
+  const kinds = new Set([
+    ...task.runs.filter(({ started_at }) => started_at).map(({ state }) => state),
+    ...task.runs.flatMap((run) => (run.ended_at && pauseAfter(run, hasSteps)) || []),
+    ...(hasSteps ? ['step'] : []),
+  ]);
+  return (
+    <div class="legend hint">
+      <span>
+        created <Ago at={task.created_at} />
+      </span>
+      <span class="kinds" aria-hidden="true">
+        {[...kinds].map((kind) => (
+          <span key={kind}>
+            <i class={kind} /> {kind}
+          </span>
+        ))}
+      </span>
+      <span>{task.ended_at ? <Ago at={task.ended_at} /> : 'now'}</span>
+    </div>
+  );
+}
+
 /** The runs of a task, as a bar and as a table. */
 export function Runs({ task, steps }: { task: TaskAnswer; steps: Step[] }) {
   const hidden = useHidden();
@@ -85,6 +110,7 @@ export function Runs({ task, steps }: { task: TaskAnswer; steps: Step[] }) {
   return (
     <Panel title="Timeline">
       <Timeline task={task} steps={steps} />
+      <Legend task={task} steps={steps} />
       <Table
         label="Runs"
         stacked
@@ -113,11 +139,13 @@ export function Runs({ task, steps }: { task: TaskAnswer; steps: Step[] }) {
           { name: 'Ran for', number: true, show: (run) => duration(runDuration(run)) },
           {
             name: 'Lease ends',
+            present: ({ state }) => state === 'running',
             show: ({ state, leased_until }) =>
               state === 'running' ? <Ago at={leased_until} /> : '–',
           },
           {
             name: 'Report',
+            present: (run) => run.error ?? run.note ?? run.progress ?? run.cancel_requested,
             show: (run) => (
               <>
                 {run.progress !== null && `${run.progress} % `}

@@ -45,18 +45,24 @@ export function ScheduleActions({
     const done = await action('DELETE /v1/schedules/{schedule}', { path }, message);
     if (done) onDelete();
   };
-  const button = (text: string, onClick: () => unknown, kind = '') => (
-    <button type="button" class={kind} onClick={onClick}>
+  const button = (text: string, onClick: () => unknown) => (
+    <button type="button" onClick={onClick}>
+      {text}
+      <span class="hidden"> {name}</span>
+    </button>
+  );
+  const opener = (text: string, opens: 'edit' | 'delete', kind = '') => (
+    <button type="button" aria-haspopup="dialog" class={kind} onClick={() => setDialog(opens)}>
       {text}
       <span class="hidden"> {name}</span>
     </button>
   );
   return (
     <span class="buttons">
-      {button('Edit', () => setDialog('edit'))}
+      {opener('Edit', 'edit')}
       {button('Fire now', run)}
       {state === 'paused' ? button('Resume', resume) : button('Pause', pause)}
-      {button('Delete', () => setDialog('delete'), 'danger')}
+      {opener('Delete', 'delete', 'danger')}
       {dialog === 'edit' && <ScheduleForm name={name} onClose={close} onDone={onChange} />}
       {dialog === 'delete' && (
         <Confirm

@@ -40,6 +40,23 @@ export function SelectableTasks({ rows, emptyText, ofOneQueue, onChange }: Props
   const all = changeable.length > 0 && chosen.length === changeable.length;
   const box = changeable.length > 0 && {
     name: 'Select',
+    box: true,
+    head: (
+      <label>
+        <input
+          type="checkbox"
+          aria-label="Select all that are shown"
+          checked={all}
+          onChange={({ currentTarget }) =>
+            toggle(
+              changeable.map(({ id }) => id),
+              currentTarget.checked,
+            )
+          }
+        />
+        <span class="all">All</span>
+      </label>
+    ),
     show: ({ id, queue }: Listed) =>
       may('enqueue', queue) && (
         <input
@@ -58,21 +75,6 @@ export function SelectableTasks({ rows, emptyText, ofOneQueue, onChange }: Props
   });
   return (
     <>
-      {changeable.length > 0 && (
-        <label class="check">
-          <input
-            type="checkbox"
-            checked={all}
-            onChange={({ currentTarget }) =>
-              toggle(
-                changeable.map(({ id }) => id),
-                currentTarget.checked,
-              )
-            }
-          />
-          Select all that are shown
-        </label>
-      )}
       {chosen.length > 0 && (
         <fieldset class="buttons selection" aria-label="Selected tasks">
           <strong role="status">{plural(chosen.length, 'task')} selected</strong>

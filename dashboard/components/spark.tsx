@@ -1,7 +1,7 @@
-/** A small line of the last values. The caller shows the numbers beside it. */
+/** A small line of the last values, unless all are zero. The caller shows the numbers beside it. */
 export function Spark({ values }: { values: readonly number[] }) {
-  if (values.length < 2) return null;
-  const max = Math.max(...values, 1);
+  const max = Math.max(0, ...values);
+  if (values.length < 2 || max === 0) return null;
   const points = values
     .map(
       (v, n) =>
@@ -10,6 +10,7 @@ export function Spark({ values }: { values: readonly number[] }) {
     .join(' ');
   return (
     <svg class="spark" viewBox="0 0 80 20" width="80" height="20" aria-hidden="true">
+      <polygon points={`1,19 ${points} 79,19`} />
       <polyline points={points} />
     </svg>
   );

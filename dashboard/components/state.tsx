@@ -55,6 +55,11 @@ export function State({ state }: { state: string }) {
   );
 }
 
+/** The icon of a state alone, beside a word that says the state. */
+export const StateIcon = ({ state }: { state: string }) => (
+  <Icon of={looks[state]?.[0] ?? Circle} />
+);
+
 export const TaskLink = ({ id }: { id: string }) => (
   <a class="id" href={href(['tasks', id])}>
     {id}

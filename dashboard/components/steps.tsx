@@ -89,6 +89,9 @@ export function Steps({
             ),
           },
           { name: 'Failures', number: true, show: ({ failures }) => failures || '–' },
+          ...(steps.some(({ version }) => version !== null)
+            ? [{ name: 'Version', number: true, show: ({ version }: Step) => version ?? '–' }]
+            : []),
           { name: 'Saved', show: ({ saved_at }) => <Ago at={saved_at} /> },
           { name: 'Due', show: ({ due_at }) => <Ago at={due_at} /> },
           {
@@ -98,7 +101,12 @@ export function Steps({
               if (result !== null) return <Outcome value={result} isError={false} />;
               const waits = event !== null && state === 'waiting' && !task.ended_at;
               return waits && !keyInfo.tenants && may('enqueue', event.split('/')[0]) ? (
-                <button type="button" class="small" onClick={() => setSignalled(event)}>
+                <button
+                  type="button"
+                  aria-haspopup="dialog"
+                  class="small"
+                  onClick={() => setSignalled(event)}
+                >
                   Signal
                 </button>
               ) : (

@@ -5,6 +5,12 @@ export type Column<Row> = {
   name: string;
   /** True for numbers, which are aligned to the right. */
   number?: boolean;
+  /** True for the boxes that select rows. They come before the cell that names the row. */
+  box?: boolean;
+  /** What the header shows in place of the name. */
+  head?: ComponentChildren;
+  /** The column is left out if this is empty for every row. */
+  present?(row: Row): unknown;
   show(row: Row): ComponentChildren;
   /** Sort key, if rows can be sorted by this column. */
   sortKey?(row: Row): number | string;
@@ -35,8 +41,17 @@ function sortRows<Row>(rows: readonly Row[], columns: readonly Column<Row>[], or
   });
 }
 
+/** Zeros and dashes are pale, so that other numbers stand out. */
+const isNil = (content: ComponentChildren) => content === '0' || content === '–';
+
+const classOf = ({ number, box }: Column<never>, content?: ComponentChildren) =>
+  box ? 'box' : !number ? '' : isNil(content) ? 'number nil' : 'number';
+
 /** A table that scrolls horizontally on narrow pages, also by keyboard. */
-export function Table<Row>({ label, rows, columns, id, emptyText, sorted, stacked }: Props<Row>) {
+export function Table<Row>({ label, rows, emptyText, sorted, stacked, ...props }: Props<Row>) {
+  const { id } = props;
+  const columns = props.columns.filter(({ present }) => !present || rows.some(present));
+  const naming = columns.findIndex(({ box }) => !box);
   const [order, setOrder] = useState<Order | null>(
     sorted ? { name: sorted, ascending: false } : null,
   );
@@ -51,8 +66,9 @@ export function Table<Row>({ label, rows, columns, id, emptyText, sorted, stacke
   const ariaSort = (column: Column<Row>) =>
     order?.name !== column.name ? 'none' : order.ascending ? 'ascending' : 'descending';
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users scroll it by focus
-    <section class="scroll" aria-label={label} tabIndex={0}>
+    // A group, because a section would be one more landmark with the name of the panel around it.
+    // biome-ignore lint/a11y/noNoninteractiveTabindex lint/a11y/useSemanticElements: keyboard users scroll it by focus
+    <div class="scroll" role="group" aria-label={label} tabIndex={0}>
       <table aria-label={label} class={stacked ? 'stacked' : ''} {...role('table')}>
         <thead {...role('rowgroup')}>
           <tr {...role('row')}>
@@ -61,7 +77,7 @@ export function Table<Row>({ label, rows, columns, id, emptyText, sorted, stacke
                 key={column.name}
                 scope="col"
                 {...role('columnheader')}
-                class={column.number ? 'number' : ''}
+                class={classOf(column)}
                 {...(column.sortKey && { 'aria-sort': ariaSort(column) })}
               >
                 {column.sortKey ? (
@@ -72,7 +88,7 @@ export function Table<Row>({ label, rows, columns, id, emptyText, sorted, stacke
                     </span>
                   </button>
                 ) : (
-                  column.name
+                  (column.head ?? column.name)
                 )}
               </th>
             ))}
@@ -82,16 +98,17 @@ export function Table<Row>({ label, rows, columns, id, emptyText, sorted, stacke
           {sortRows(rows, columns, order).map((row) => (
             <tr key={id(row)} {...role('row')}>
               {columns.map((column, n) => {
-                const Cell = n === 0 ? 'th' : 'td';
+                const Cell = n === naming ? 'th' : 'td';
+                const content = column.show(row);
                 return (
                   <Cell
                     key={column.name}
-                    class={column.number ? 'number' : ''}
-                    {...(n === 0 && { scope: 'row' })}
-                    {...role(n === 0 ? 'rowheader' : 'cell')}
+                    class={classOf(column, content)}
+                    {...(n === naming && { scope: 'row' })}
+                    {...role(n === naming ? 'rowheader' : 'cell')}
                     data-name={column.name}
                   >
-                    {column.show(row)}
+                    {content}
                   </Cell>
                 );
               })}
@@ -99,6 +116,6 @@ export function Table<Row>({ label, rows, columns, id, emptyText, sorted, stacke
           ))}
         </tbody>
       </table>
-    </section>
+    </div>
   );
 }

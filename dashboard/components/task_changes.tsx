@@ -164,6 +164,7 @@ export function useChanges(tasks: Changeable[], onDone: () => void) {
     <button
       key={change.name}
       type="button"
+      aria-haspopup="dialog"
       class={change.danger ? 'danger' : ''}
       onClick={() => ask(change, ids)}
     >

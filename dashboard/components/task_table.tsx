@@ -35,11 +35,11 @@ export function TaskTable({
       show: ({ preview }) => <code class="preview">{preview ? hidden.text(preview) : '–'}</code>,
     },
     { name: 'Created', show: ({ created_at }) => <Ago at={created_at} /> },
-    {
+    rows.some(({ run_at, ended_at }) => ended_at ?? run_at) && {
       name: 'Due or ended',
       show: ({ run_at, ended_at }) => <Ago at={ended_at ?? run_at} />,
     },
-    {
+    rows.some(({ started_at }) => started_at) && {
       name: 'Ran for',
       number: true,
       show: (task) => {
@@ -49,7 +49,7 @@ export function TaskTable({
     },
     { name: 'Attempt', number: true, show: ({ attempt }) => attempt },
     rows.some(({ tenant }) => tenant) && { name: 'Tenant', show: ({ tenant }) => tenant ?? '–' },
-    {
+    rows.some(({ worker }) => worker) && {
       name: 'Worker',
       show: ({ state, worker, queue }) =>
         state === 'running' && worker ? (
@@ -73,7 +73,7 @@ export function TaskTable({
         rows={rows}
         id={({ id }) => id}
         emptyText={emptyText}
-        columns={[task, ...(box ? [box] : []), ...chosen]}
+        columns={[...(box ? [box] : []), task, ...chosen]}
       />
       {rows.length > 0 && choice}
     </>

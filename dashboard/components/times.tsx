@@ -1,41 +1,37 @@
 import { useMemo } from 'preact/hooks';
 import { duration, exactTime, relative } from '../format.ts';
 import { usePaused } from '../pause.ts';
-import { useNow } from '../polling.ts';
+import { useTimeText } from '../polling.ts';
+
+type Props = { at: string | null | undefined };
+
+function Time({ at, textAt }: { at: string; textAt(at: string, now: number): string }) {
+  const text = useTimeText((now) => textAt(at, now));
+  const exact = useMemo(() => exactTime(at), [at]);
+  return (
+    <time dateTime={at} title={exact}>
+      {text}
+    </time>
+  );
+}
 
 /** An instant as relative time. Its title has the exact instant. */
-export function Ago({ at }: { at: string | null | undefined }) {
-  const now = useNow();
-  const exact = useMemo(() => (at ? exactTime(at) : undefined), [at]);
-  if (!at) return <>–</>;
-  return (
-    <time dateTime={at} title={exact}>
-      {relative(at, now)}
-    </time>
-  );
-}
+export const Ago = ({ at }: Props) => (at ? <Time at={at} textAt={relative} /> : <>–</>);
+
+const lasted = (at: string, now: number) =>
+  duration(Math.max(0, Math.round((now - Date.parse(at)) / 1000)));
 
 /** How long a state has lasted. */
-export function Since({ at }: { at: string | null | undefined }) {
-  const now = useNow();
-  const exact = useMemo(() => (at ? exactTime(at) : undefined), [at]);
-  if (!at) return <>–</>;
-  return (
-    <time dateTime={at} title={exact}>
-      {duration(Math.max(0, Math.round((now - Date.parse(at)) / 1000)))}
-    </time>
-  );
-}
+export const Since = ({ at }: Props) => (at ? <Time at={at} textAt={lasted} /> : <>–</>);
 
 /** The time of the last answer. */
 export function Updated({ at }: { at: number | null }) {
-  const now = useNow();
   const paused = usePaused();
+  const secondsAt = (now: number) => Math.max(0, Math.round((now - (at ?? now)) / 1000));
+  const text = useTimeText((now) => {
+    const seconds = secondsAt(now);
+    return seconds < 5 ? (paused ? 'paused' : 'live') : `as of ${duration(seconds)} ago`;
+  });
   if (at === null) return null;
-  const seconds = Math.max(0, Math.round((now - at) / 1000));
-  return (
-    <span class={seconds > 20 ? 'updated old' : 'updated'}>
-      {seconds < 5 ? (paused ? 'paused' : 'live') : `as of ${duration(seconds)} ago`}
-    </span>
-  );
+  return <span class={secondsAt(Date.now()) > 20 ? 'updated old' : 'updated'}>{text}</span>;
 }

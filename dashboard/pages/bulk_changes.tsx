@@ -38,6 +38,7 @@ const columns: Column<BulkChange>[] = [
   { name: 'Ended', show: ({ ended_at }) => <Ago at={ended_at} /> },
   {
     name: 'Error',
+    present: ({ error }) => error,
     show: ({ error, state }) =>
       error === null ? (
         '–'

@@ -171,7 +171,12 @@ export function Keys() {
         <h1 tabIndex={-1}>Keys</h1>
         <Updated at={polled.at} />
         {may('admin') && (
-          <button type="button" class="main" onClick={() => setCreating(true)}>
+          <button
+            type="button"
+            aria-haspopup="dialog"
+            class="main"
+            onClick={() => setCreating(true)}
+          >
             New key
           </button>
         )}

@@ -1,20 +1,18 @@
-import { CircleCheck } from 'lucide';
 import { useState } from 'preact/hooks';
 import type { Answer } from '../../client/wire.ts';
 import { Activity } from '../components/activity.tsx';
 import { Empty } from '../components/empty.tsx';
-import { Findings, severities, worstFirst } from '../components/findings.tsx';
-import { Icon } from '../components/icon.tsx';
-import { PolledContent, Problem } from '../components/panel.tsx';
+import { Health } from '../components/health.tsx';
+import { PolledContent } from '../components/panel.tsx';
+import { PauseQueues } from '../components/pause_queues.tsx';
 import { Spark } from '../components/spark.tsx';
-import { QueueLink, State } from '../components/state.tsx';
+import { QueueLink, State, StateIcon } from '../components/state.tsx';
 import { type Column, Table } from '../components/table.tsx';
 import { Since, Updated } from '../components/times.tsx';
-import { count, duration, plural, rate, shortNumber } from '../format.ts';
-import { type Polled, usePolling } from '../polling.ts';
+import { count, duration, rate, shortNumber } from '../format.ts';
+import { usePolling } from '../polling.ts';
 import { type Address, href } from '../route.ts';
 import { useSession } from '../session.tsx';
-import type { Finding } from '../types.ts';
 
 type Row = Answer<'GET /v1/overview'>['queues'][number];
 type Depth = Answer<'GET /v1/queues'>['queues'][number];
@@ -27,6 +25,11 @@ const firstTask = `tock enqueue hello '{"hello": "world"}'`;
 const age = ({ oldest_ready_at }: Row) =>
   oldest_ready_at ? (Date.now() - Date.parse(oldest_ready_at)) / 1000 : 0;
 const isLate = (row: Row) => age(row) > LATE_SECONDS;
+
+/** A number beside a sparkline. A zero is pale, as in the other cells. */
+const Beside = ({ text }: { text: string }) => (
+  <span class={text === '0' ? 'beside-spark nil' : 'beside-spark'}>{text}</span>
+);
 
 const columns: Column<Row>[] = [
   {
@@ -49,7 +52,7 @@ const columns: Column<Row>[] = [
     sortKey: ({ ready }) => ready,
     show: ({ ready, spark }) => (
       <>
-        <Spark values={spark.ready} /> <span class="beside-spark">{count(ready)}</span>
+        <Spark values={spark.ready} /> <Beside text={count(ready)} />
       </>
     ),
   },
@@ -57,18 +60,23 @@ const columns: Column<Row>[] = [
     name: 'Oldest',
     number: true,
     sortKey: age,
-    show: (row) => <Since at={row.oldest_ready_at} />,
+    show: (row) => (row.oldest_ready_at ? <Since at={row.oldest_ready_at} /> : '–'),
   },
   { name: 'Running', number: true, sortKey: (r) => r.running, show: (r) => count(r.running) },
   { name: 'Waiting', number: true, sortKey: (r) => r.waiting, show: (r) => count(r.waiting) },
-  { name: 'Dead', number: true, sortKey: ({ dead }) => dead, show: (r) => count(r.dead) },
+  {
+    name: 'Dead',
+    number: true,
+    sortKey: ({ dead }) => dead,
+    show: ({ dead }) => (dead > 0 ? <strong class="alarm">{count(dead)}</strong> : '0'),
+  },
   {
     name: 'Done/s',
     number: true,
     sortKey: (r) => r.done_per_second,
     show: (r) => (
       <>
-        <Spark values={r.spark.done} /> <span class="beside-spark">{rate(r.done_per_second)}</span>
+        <Spark values={r.spark.done} /> <Beside text={rate(r.done_per_second)} />
       </>
     ),
   },
@@ -107,70 +115,55 @@ function Totals({ rows }: { rows: Row[] }) {
     ['Running', shortNumber(sum(rows, (r) => r.running)), 'running'],
     ['Waiting', shortNumber(sum(rows, (r) => r.waiting)), 'waiting'],
     ['Dead', shortNumber(sum(rows, (r) => r.dead)), 'dead'],
-    ['Started/s, 5 min', rate(sum(rows, (r) => r.started_per_second))],
-    ['Done/s, 5 min', rate(sum(rows, (r) => r.done_per_second))],
+    ['Started/s, 1 min', rate(sum(rows, (r) => r.started_per_second))],
+    ['Done/s, 1 min', rate(sum(rows, (r) => r.done_per_second))],
   ];
   return (
     <dl class="tiles">
       {tiles.map(([name, value, state]) => (
         <div key={name}>
-          <dt>{name}</dt>
-          <dd>{state ? <a href={href(['tasks'], { state })}>{value}</a> : value}</dd>
+          <dt>
+            {state && <StateIcon state={state} />} {name}
+          </dt>
+          <dd>
+            {state ? (
+              <a
+                class={state === 'dead' && value !== '0' ? 'alarm' : ''}
+                href={href(['tasks'], { state })}
+              >
+                {value}
+              </a>
+            ) : (
+              value
+            )}
+          </dd>
         </div>
       ))}
     </dl>
   );
 }
 
-/** The doctor's findings in one line, which opens. */
-function Health({ polled }: { polled: Polled<{ findings: Finding[] }> }) {
-  if (polled.error?.status === 403) return null;
-  if (polled.error && !polled.data) return <Problem error={polled.error} />;
-  if (!polled.data) return null;
-  const findings = worstFirst(polled.data.findings);
-  const [worst] = findings;
-  if (!worst) {
-    return (
-      <section class="strip good" aria-label="Health">
-        <Icon of={CircleCheck} /> The doctor finds no problem <Updated at={polled.at} />
-      </section>
-    );
-  }
-  const others = findings.length - 1;
-  return (
-    <section aria-label="Health">
-      <details class={`strip ${worst.severity}`}>
-        <summary>
-          <strong class="severity">{severities[worst.severity] ?? worst.severity}</strong>{' '}
-          <span>
-            {worst.finding}
-            {others > 0 && `, and ${plural(others, 'more finding')}`}
-          </span>{' '}
-          <Updated at={polled.at} />
-        </summary>
-        <Findings findings={findings} />
-      </details>
-    </section>
-  );
-}
-
-function Queues({ rows }: { rows: Row[] }) {
+function Queues({ rows, refresh }: { rows: Row[]; refresh(): void }) {
   const [text, setText] = useState('');
   const matching = rows.filter(({ name }) => name.includes(text));
   const sorted = text === '' ? [...rows].sort((a, b) => age(b) - age(a)) : matching;
+  const shown = sorted.slice(0, MOST_ROWS);
   return (
     <>
-      <label class="find">
-        Filter by name
-        <input
-          type="search"
-          value={text}
-          onInput={({ currentTarget }) => setText(currentTarget.value)}
-        />
-      </label>
+      <div class="filter">
+        <label class="find">
+          Filter by name
+          <input
+            type="search"
+            value={text}
+            onInput={({ currentTarget }) => setText(currentTarget.value)}
+          />
+        </label>
+        <PauseQueues queues={shown} onDone={refresh} />
+      </div>
       <Table
         label="Queues"
-        rows={sorted.slice(0, MOST_ROWS)}
+        rows={shown}
         columns={columns}
         id={({ name }) => name}
         emptyText={
@@ -231,9 +224,9 @@ export function Overview({ address }: { address: Address }) {
                 <Updated at={depths.at} />
               </header>
               <p class="hint">
-                Rates and p95 cover the last five whole minutes; other numbers are current.
+                Rates cover the last whole minute, p95 the last five; other numbers are current.
               </p>
-              <Queues rows={joinDepths(queues, depths.data?.queues)} />
+              <Queues rows={joinDepths(queues, depths.data?.queues)} refresh={depths.refresh} />
             </section>
           </>
         )}

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { Answer } from '../../client/wire.ts';
 import { Empty } from '../components/empty.tsx';
+import { FilterForm } from '../components/filter_form.tsx';
 import { Further, PolledContent } from '../components/panel.tsx';
 import { ScheduleActions } from '../components/schedule_actions.tsx';
 import { ScheduleForm } from '../components/schedule_form.tsx';
@@ -8,13 +9,21 @@ import { Timing } from '../components/schedule_timing.tsx';
 import { QueueLink, State, TaskLink } from '../components/state.tsx';
 import { type Column, Table } from '../components/table.tsx';
 import { Ago, Updated } from '../components/times.tsx';
+import { count } from '../format.ts';
 import { usePolling } from '../polling.ts';
-import { href } from '../route.ts';
+import { type Address, href } from '../route.ts';
 import { useMay } from '../session.tsx';
 
 type Schedule = Answer<'GET /v1/schedules'>['schedules'][number];
 
 const MOST = 100;
+/** The most schedules that a search reads. */
+const MOST_SEARCHED = 1000;
+
+const fields = [['search', 'Name, queue or cron expression']] as const;
+
+const has = ({ name, queue, cron }: Schedule, text: string) =>
+  [name, queue, cron].some((part) => part?.toLowerCase().includes(text.toLowerCase()));
 
 const columns: Column<Schedule>[] = [
   {
@@ -46,10 +55,12 @@ const columns: Column<Schedule>[] = [
   },
 ];
 
-/** The schedules by name. */
-export function Schedules() {
+/** The schedules by name, or those that match a search. */
+export function Schedules({ address }: { address: Address }) {
+  const search = address.query.get('search') ?? '';
   const [after, setAfter] = useState<string | undefined>();
-  const polled = usePolling('GET /v1/schedules', { query: { after, limit: MOST } }, 5000);
+  const query = search ? { limit: MOST_SEARCHED } : { after, limit: MOST };
+  const polled = usePolling('GET /v1/schedules', { query }, 5000);
   const [isNew, setNew] = useState(false);
   const may = useMay();
   const actions: Column<Schedule> = {
@@ -65,12 +76,13 @@ export function Schedules() {
         <h1 tabIndex={-1}>Schedules</h1>
         <Updated at={polled.at} />
         {may('admin') && (
-          <button type="button" class="main" onClick={() => setNew(true)}>
+          <button type="button" aria-haspopup="dialog" class="main" onClick={() => setNew(true)}>
             New schedule
           </button>
         )}
       </div>
       {isNew && <ScheduleForm name={null} onClose={() => setNew(false)} onDone={polled.refresh} />}
+      <FilterForm page="schedules" fields={fields} values={{ search }} />
       <section class="panel" aria-label="Schedules">
         <PolledContent polled={polled}>
           {({ schedules }) => (
@@ -78,20 +90,32 @@ export function Schedules() {
               <Table
                 stacked
                 label="Schedules"
-                rows={schedules}
+                rows={schedules.filter((schedule) => has(schedule, search)).slice(0, MOST)}
                 id={({ name }) => name}
                 emptyText={
-                  <Empty command="tock schedule put nightly reports --cron '0 3 * * *' --zone Europe/Berlin">
-                    There are no schedules. This enqueues a task to reports each night at three:
-                  </Empty>
+                  search ? (
+                    'No schedule matches.'
+                  ) : (
+                    <Empty command="tock schedule put nightly reports --cron '0 3 * * *' --zone Europe/Berlin">
+                      There are no schedules. This enqueues a task to reports each night at three:
+                    </Empty>
+                  )
                 }
                 columns={mayChange ? [...columns, actions] : columns}
               />
-              <Further
-                after={after}
-                next={schedules.length < MOST ? null : schedules.at(-1)?.name}
-                goTo={setAfter}
-              />
+              {search === '' && (
+                <Further
+                  after={after}
+                  next={schedules.length < MOST ? null : schedules.at(-1)?.name}
+                  goTo={setAfter}
+                />
+              )}
+              {search !== '' && schedules.length >= MOST && (
+                <p class="hint">
+                  The first {count(MOST_SEARCHED)} schedules are searched, and up to {MOST} matches
+                  are shown.
+                </p>
+              )}
             </>
           )}
         </PolledContent>

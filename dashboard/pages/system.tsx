@@ -34,7 +34,7 @@ function MaintenanceJobs({ rows }: { rows: Maintenance['maintenance_jobs'] }) {
           number: true,
           sortKey: (d) => d.late_seconds ?? 0,
           show: (d) =>
-            d.late_seconds ? <strong class="late">{duration(d.late_seconds)}</strong> : 'no',
+            d.late_seconds ? <strong class="late">{duration(d.late_seconds)}</strong> : '–',
         },
         { name: 'Did', number: true, show: (d) => count(d.last_amount) },
         { name: 'Took', number: true, show: (d) => duration(d.last_seconds) },
@@ -44,7 +44,11 @@ function MaintenanceJobs({ rows }: { rows: Maintenance['maintenance_jobs'] }) {
           sortKey: (d) => d.failures,
           show: (d) => count(d.failures),
         },
-        { name: 'Error', show: (d) => <span class="error">{d.last_error}</span> },
+        {
+          name: 'Error',
+          present: (d) => d.last_error,
+          show: (d) => <span class="error">{d.last_error}</span>,
+        },
       ]}
     />
   );
@@ -86,7 +90,7 @@ function Segments({ rows }: { rows: Maintenance['segments'] }) {
         { name: 'Segment', sortKey: (e) => e.number, show: (e) => e.number },
         { name: 'State', show: ({ state }) => <State state={state} /> },
         { name: 'Started', show: ({ started_at }) => <Ago at={started_at} /> },
-        { name: 'Settled', show: ({ closed_at }) => <Ago at={closed_at} /> },
+        { name: 'Closed', show: ({ closed_at }) => <Ago at={closed_at} /> },
         {
           name: 'Runs, about',
           number: true,

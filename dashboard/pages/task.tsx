@@ -76,8 +76,12 @@ function TaskFacts({ task }: { task: TaskAnswer }) {
     ['tenant', task.tenant],
     ['attempt', `${task.attempt} of ${task.max_attempts}`],
     ['lost', task.lost || null],
-    ['created', <Ago key="c" at={task.created_at} />],
-    ['created at', exactTime(task.created_at)],
+    [
+      'created',
+      <>
+        <Ago at={task.created_at} /> <small class="hint">{exactTime(task.created_at)}</small>
+      </>,
+    ],
     ['due', task.run_at && <Ago key="d" at={task.run_at} />],
     ['ended', task.ended_at && <Ago key="e" at={task.ended_at} />],
     ['progress', task.progress === null ? null : `${task.progress} % ${task.note ?? ''}`],
@@ -121,12 +125,12 @@ function Actions({ task, refresh }: { task: TaskAnswer; refresh(): void }) {
         </button>
       )}
       {enqueue && (
-        <button type="button" onClick={() => setDialog('copy')}>
+        <button type="button" aria-haspopup="dialog" onClick={() => setDialog('copy')}>
           Enqueue a copy
         </button>
       )}
       {mayChange && (
-        <button type="button" onClick={() => setDialog('payload')}>
+        <button type="button" aria-haspopup="dialog" onClick={() => setDialog('payload')}>
           Edit payload
         </button>
       )}

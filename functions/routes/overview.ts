@@ -48,7 +48,7 @@ export function overview(app: App, connect: Connect): void {
     tag: 'Metrics',
     summary: 'Get the last counts of all queues',
     description:
-      'The maintenance job collect_metrics counts the tasks about once a minute, so the cost of the call does not depend on the backlog. Rates and p95 cover five minutes.',
+      'The maintenance job collect_metrics counts the tasks about once a minute, so the cost of the call does not depend on the backlog. Rates cover the last whole minute, and p95 the last five.',
     returns: 'One row for each queue, by name.',
     params: s.noParams,
     statement: authorized(

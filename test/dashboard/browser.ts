@@ -160,7 +160,7 @@ export async function waitUntilLoaded(page: Page): Promise<void> {
 
 type Violation = { id: string; impact: string; nodes: { html: string }[] };
 
-/** The serious and critical violations that axe finds, one line each. */
+/** The violations that axe finds in the open dialog, else on the page, one line each. */
 export async function violations(page: Page): Promise<string[]> {
   // evaluate() works through the debugger. The page's own policy would block another script.
   const loaded = await page.evaluate('typeof axe');
@@ -169,11 +169,13 @@ export async function violations(page: Page): Promise<string[]> {
     await page.evaluate(readFileSync(axePath, 'utf8'));
   }
   const results = (await page.evaluate(
-    'axe.run(document, { resultTypes: ["violations"] }).then((r) => r.violations)',
+    `axe.run(document.querySelector('dialog[open]') ?? document, { resultTypes: ['violations'] })
+      .then((r) => r.violations)`,
   )) as Violation[];
-  return results
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(' | ')}`);
+  return results.map(
+    ({ id, impact, nodes }) =>
+      `${id} (${impact}): ${nodes.map(({ html }) => html.slice(0, 120)).join(' | ')}`,
+  );
 }
 
 /** The button with exactly this name. */

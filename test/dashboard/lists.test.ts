@@ -265,11 +265,11 @@ test('the user hides columns of a list, and the browser keeps the choice', async
   await expectListed(page, 1);
   const header = page
     .getByRole('table', { name: 'Tasks' })
-    .getByRole('columnheader', { name: 'Worker' });
+    .getByRole('columnheader', { name: 'Attempt' });
   await header.waitFor();
   const choose = async (on: boolean) => {
     await page.getByText('Columns', { exact: true }).click();
-    await page.getByRole('checkbox', { name: 'Column Worker' }).setChecked(on);
+    await page.getByRole('checkbox', { name: 'Column Attempt' }).setChecked(on);
     await header.waitFor({ state: on ? 'attached' : 'detached' });
   };
   await choose(false);

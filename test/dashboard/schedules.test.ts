@@ -100,6 +100,31 @@ test('an edit of the queue leaves the other settings of a schedule alone', async
   expect(await value(made.client, moved)).toBe(2);
 });
 
+test('schedules are found by a part of their name, queue or expression, and the address keeps it', async () => {
+  await put('search-night', { queue: 'sums', cron: '0 3 * * *' });
+  await put('search-noon', { queue: 'sums', cron: '0 12 * * *' });
+  await put('search-pulse', { queue: 'beats', every_seconds: 60 });
+  const page = await made.at('schedules');
+  const names = () => page.getByRole('rowheader').allInnerTexts();
+  for (const [text, found] of [
+    ['search-N', ['search-night', 'search-noon']],
+    ['sums', ['search-night', 'search-noon']],
+    ['0 12', ['search-noon']],
+    ['beat', ['search-pulse']],
+  ] as const) {
+    await page.getByRole('search').getByRole('textbox').fill(text);
+    await button(page, 'Search').click();
+    await expect.poll(names).toEqual(found);
+  }
+  await page.reload();
+  await expect.poll(names).toEqual(['search-pulse']);
+  await page.getByRole('search').getByRole('textbox').fill('nothing');
+  await button(page, 'Search').click();
+  await page.getByText('No schedule matches.').waitFor();
+  await page.getByRole('link', { name: 'Clear' }).click();
+  await expect.poll(async () => (await names()).length).toBeGreaterThan(2);
+});
+
 test('a schedule is deleted after a confirmation', async () => {
   await put('old', { queue: 'reports', every_seconds: 60 });
   const page = await made.at('schedules/old');

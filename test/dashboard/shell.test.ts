@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { enqueue, numberedTasks } from '../sql/verbs.ts';
-import { button, goTo, signIn, useDashboard, violations } from './browser.ts';
+import { button, goTo, signIn, useDashboard } from './browser.ts';
 
 const made = useDashboard();
 
@@ -253,39 +253,4 @@ test('the palette goes everywhere by keyboard alone', async () => {
   await choose('sign', 'Sign out');
   await page.getByLabel('Key', { exact: true }).waitFor();
   expect(made.complaints()).toEqual([]);
-});
-
-test.each(['light', 'dark'] as const)(
-  'axe finds no violation with the palette or the keys open: %s',
-  async (theme) => {
-    const page = await made.open(made.all, { theme });
-    await page.keyboard.press('Control+k');
-    await palette(page)
-      .getByRole('option', { name: /^rows queue/ })
-      .waitFor();
-    expect(await violations(page)).toEqual([]);
-    await page.keyboard.type('no such thing');
-    await palette(page).getByText('Nothing has this name.').waitFor();
-    expect(await violations(page)).toEqual([]);
-    await page.keyboard.press('Escape');
-    await page.keyboard.press('?');
-    await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
-    expect(await violations(page)).toEqual([]);
-  },
-);
-
-test('nothing moves for users who want less motion', async () => {
-  const page = await made.open();
-  const longest = () =>
-    page.evaluate(() =>
-      Math.max(
-        ...[...document.querySelectorAll('*')].map((element) => {
-          const { transitionDuration, animationDuration } = getComputedStyle(element);
-          return parseFloat(transitionDuration) + parseFloat(animationDuration);
-        }),
-      ),
-    );
-  expect(await longest()).toBeGreaterThan(0);
-  await page.emulateMedia({ reducedMotion: 'reduce' });
-  expect(await longest()).toBe(0);
 });

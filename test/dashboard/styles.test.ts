@@ -26,7 +26,7 @@ test('each class of the style sheets is used, and so is each token', () => {
   const selectors = css.replace(/\{[^{}]*\}/g, '{}').replace(/@import[^;]*;/g, '');
   const classes = new Set([...selectors.matchAll(/\.([a-z][\w-]*)/g)].map(([, name]) => name));
   // uPlot and the states of the server name these.
-  for (const name of ['uplot', 'u-legend', 'overlapped']) classes.delete(name);
+  for (const name of ['uplot', 'u-legend', 'u-marker', 'overlapped']) classes.delete(name);
   const isUsed = (name = '') => new RegExp(`\\b${name}\\b`).test(source);
   expect([...classes].filter((name) => !isUsed(name))).toEqual([]);
   const tokens = [...css.matchAll(/^ {2}(--[\w-]+):/gm)].map(([, name = '']) => name);

@@ -103,17 +103,16 @@ test('a key for some queues sees only the series of these queues, and no totals'
 });
 
 test('the overview has each queue with rates, and its last half hour by the minute', async () => {
-  // Dates the collected activity back by two minutes, while the depths are those of now.
+  // Dates the collected activity back, while the depths are those of now. Rates cover one minute, p95 covers five.
   await tock.add('shop', {}, {}, {});
   await count();
-  const ago = "date_trunc('minute', finished_at) - interval '2 minutes' from tock.metrics_progress";
   await tock.owner.query("delete from tock.queue_metrics where queue in ('shop', '*')");
   await tock.owner.query(
     `insert into tock.queue_metrics (queue, at, width_seconds, enqueued, started, done, failed, ready, wait_seconds, run_seconds, wait, run)
-     select 'shop', at, 60, 300, 150, 60, 30, 4, 60, 420,
+     select 'shop', date_trunc('minute', finished_at) - m.minutes * interval '1 minute', 60, m.enqueued, 30, 12, 6, 4, 60, 50 * m.seconds,
        tock.histogram(array[tock.bucket_of(0.6)], '{100}'),
-       tock.histogram(array[tock.bucket_of(4), tock.bucket_of(6)], '{90, 10}')
-     from (select ${ago}) as m (at)`,
+       tock.histogram(array[tock.bucket_of(m.seconds)], '{50}')
+     from tock.metrics_progress, (values (1, 60, 4), (4, 600, 6), (6, 6000, 600)) as m (minutes, enqueued, seconds)`,
   );
   const { body } = await tock.send('GET /v1/overview');
   expect(body.queues).toMatchObject([
@@ -134,12 +133,12 @@ test('the overview has each queue with rates, and its last half hour by the minu
   const [, shop] = body.queues;
   expect(shop.wait_p95).toBeCloseTo(Math.sqrt(0.5 * 0.7));
   expect(shop.run_p95).toBeCloseTo(Math.sqrt(5 * 7));
-  const minutes = (at: number, value: number) =>
-    Array.from({ length: 30 }, (_, n) => (n === at ? value : 0));
-  expect(shop.spark).toEqual({ ready: minutes(28, 4), done: minutes(28, 60) });
+  const minutes = (value: number) =>
+    Array.from({ length: 30 }, (_, n) => ([29, 26, 24].includes(n) ? value : 0));
+  expect(shop.spark).toEqual({ ready: minutes(4), done: minutes(12) });
   const { points } = (await tock.send('GET /v1/queues/shop/series')).body;
-  const point = points.find(({ done }: { done: number }) => done === 60);
-  expect([point.wait.mean, point.run.mean]).toEqual([0.6, 4.2]);
+  const point = points.find(({ enqueued }: { enqueued: number }) => enqueued === 60);
+  expect([point.wait.mean, point.run.mean]).toEqual([0.6, 4]);
 });
 
 const folder = join(import.meta.dirname, '../../monitoring');

@@ -111,7 +111,8 @@ comment on function tock.series is
   'than two days ago, every point covers whole hours. A depth is the maximum in its point; it is null if '
   'nothing was counted then.';
 
--- Rates cover the five minutes before the minute of the last round, which was not over when it was counted.
+-- Rates cover the whole minute before that of the last round, which was not over when it was counted. p95 covers
+-- five, since a minute of most queues has too few runs.
 create or replace function tock.overview()
 returns table (
   name text, paused boolean, ready bigint, running bigint, waiting bigint, dead bigint,
@@ -129,10 +130,10 @@ declare
 begin
   return query
   with recent as (
-    select m.queue, sum(m.enqueued) filter (where m.at >= v_minute - interval '5 minutes') as enqueued,
-      sum(m.started) filter (where m.at >= v_minute - interval '5 minutes') as started,
-      sum(m.done) filter (where m.at >= v_minute - interval '5 minutes') as done,
-      sum(m.failed) filter (where m.at >= v_minute - interval '5 minutes') as failed,
+    select m.queue, sum(m.enqueued) filter (where m.at = v_minute - interval '1 minute') as enqueued,
+      sum(m.started) filter (where m.at = v_minute - interval '1 minute') as started,
+      sum(m.done) filter (where m.at = v_minute - interval '1 minute') as done,
+      sum(m.failed) filter (where m.at = v_minute - interval '1 minute') as failed,
       pg_catalog.array_agg(m.wait)
         filter (where m.at >= v_minute - interval '5 minutes' and m.wait is not null) as wait,
       pg_catalog.array_agg(m.run)
@@ -145,9 +146,9 @@ begin
     group by m.queue
   )
   select q.name, tock.is_paused(q), coalesce(t.ready, 0), coalesce(t.running, 0), coalesce(t.waiting, 0),
-    coalesce(t.dead_now, 0), t.oldest_ready_at, v_counted, (coalesce(r.enqueued, 0) / 300)::float8,
-    (coalesce(r.started, 0) / 300)::float8, (coalesce(r.done, 0) / 300)::float8,
-    (coalesce(r.failed, 0) / 300)::float8,
+    coalesce(t.dead_now, 0), t.oldest_ready_at, v_counted, (coalesce(r.enqueued, 0) / 60)::float8,
+    (coalesce(r.started, 0) / 60)::float8, (coalesce(r.done, 0) / 60)::float8,
+    (coalesce(r.failed, 0) / 60)::float8,
     tock.percentile(tock.sum_counts(r.wait), 0.95), tock.percentile(tock.sum_counts(r.run), 0.95),
     case when r.queue is null then '{"ready": [], "done": []}' else pg_catalog.jsonb_build_object(
       'ready', array(select coalesce((r.marks -> n::text -> 0)::bigint, 0)
@@ -162,6 +163,6 @@ begin
 end $$;
 
 comment on function tock.overview is
-  'Each queue as of the last round of the maintenance job collect_metrics: its depths, rates of five '
-  'minutes, and p95 of waiting and running times. Also the ready and done tasks of the last 30 minutes, by '
-  'the minute, oldest first (empty if there were none).';
+  'Each queue as of the last round of the maintenance job collect_metrics: its depths, rates of the last '
+  'whole minute, and p95 of waiting and running times of the last five. Also the ready and done tasks of '
+  'the last 30 minutes, by the minute, oldest first (empty if there were none).';
