@@ -35,6 +35,23 @@ test('the connection goes to the address that was checked, because the name is r
   expect(there.at('/named')[0]).toMatchObject({ body: '"é"', headers: { a: 'b' } });
 });
 
+test('a request keeps its own method and bytes, and may have no body', async () => {
+  const { lookup } = rebinding('127.0.0.1', '127.0.0.1');
+  const post = postGuarded(lookup, () => true);
+  const url = named().replace('named', 'own');
+  const bytes = Uint8Array.from([0x61, 0xff, 0]);
+  await post(url, { ...init(), method: 'PUT', body: bytes });
+  await post(url, { ...init(), method: 'GET', body: null });
+  const [put, get] = there.at('/own');
+  expect(put).toMatchObject({
+    method: 'PUT',
+    body: 'a\ufffd\0',
+    headers: { 'content-length': '3' },
+  });
+  expect(get).toMatchObject({ method: 'GET', body: '' });
+  expect(get?.headers).not.toHaveProperty('content-length');
+});
+
 test('a name that resolves to a private address is refused', async () => {
   const before = there.got.length;
   const { lookup } = rebinding('127.0.0.1');

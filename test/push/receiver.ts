@@ -8,7 +8,12 @@ import { postByFetch } from '../../functions/push/post.ts';
 import { secretsOf } from '../../functions/push/secret.ts';
 import { conditionTimeout } from '../timeout.ts';
 
-export type ReceivedRequest = { path: string; headers: IncomingHttpHeaders; body: string };
+export type ReceivedRequest = {
+  method: string;
+  path: string;
+  headers: IncomingHttpHeaders;
+  body: string;
+};
 
 /** A function that answers the requests of a path. */
 export type Answering = (response: ServerResponse, got: ReceivedRequest, count: number) => void;
@@ -35,7 +40,8 @@ async function receiver(): Promise<Receiver> {
     for await (const chunk of request) chunks.push(chunk);
     const path = (request.url ?? '').replace(/\?.*/, '');
     const body = Buffer.concat(chunks).toString();
-    const delivery = { path, headers: request.headers, body };
+    const { method = '', headers } = request;
+    const delivery = { method, path, headers, body };
     got.push(delivery);
     const count = got.filter((other) => other.path === path).length;
     const answering = answers.get(path);
@@ -87,8 +93,10 @@ export async function push(url: string, task: Partial<Claimed> = {}, generation 
 }
 
 /** Verifies a request as a receiver does. Throws if none of its signatures is by this secret. */
-export const verify = (secret: string, { body, headers }: ReceivedRequest) =>
-  new Webhook(secret).verify(body, headers as Record<string, string>);
+export const verify = (
+  secret: string,
+  { body, headers }: Pick<ReceivedRequest, 'body' | 'headers'>,
+) => new Webhook(secret).verify(body, headers as Record<string, string>);
 
 /** A task as a claim returns it. */
 export const claimToPush = (more: Partial<Claimed> = {}): Claimed => ({
