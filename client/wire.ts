@@ -452,6 +452,8 @@ export type Routes = {
         reason: string | null;
         created_at: string;
       }[];
+      /** The schedule whose fire made the task, for seven days. Null for a key of some tenants. */
+      schedule: string | null;
     };
   };
   /** Change the priority, time or payload of a task */
@@ -946,10 +948,10 @@ export type Routes = {
       /** Only tasks with this concurrency key. It needs `queue`. The answer is one page. */
       concurrency_key?: string;
       /**
-       * Only tasks that wait for their time or backoff, for admission by a concurrency key, or for
-       * other tasks.
+       * Only tasks that wait for their time or backoff, for admission by a concurrency key, for
+       * other tasks, or in a step for a child or an event.
        */
-      waiting_for?: 'time' | 'concurrency_key' | 'dependency';
+      waiting_for?: 'time' | 'concurrency_key' | 'dependency' | 'child' | 'event';
       /**
        * Only tasks whose payload contains this JSON object, such as `{"customer": 7}`. The call
        * reads about 2,000 rows.
@@ -998,6 +1000,23 @@ export type Routes = {
       cursor: string | null;
       /** The number of rows that the call read. */
       scanned: number;
+    };
+  };
+  /** Count the done, cancelled and expired tasks of a queue */
+  'GET /v1/queues/{queue}/ended': {
+    path: {
+      queue: string;
+    };
+    query: unknown;
+    body: undefined;
+    answer: {
+      states: {
+        state: 'done' | 'cancelled' | 'expired';
+        /** The number of tasks in this state. */
+        tasks: number;
+        /** Whether these are all tasks in this state. */
+        counted_all: boolean;
+      }[];
     };
   };
   /** Group the dead tasks of a queue by error, most frequent first */
@@ -2107,8 +2126,12 @@ export type Routes = {
         time: number;
         /** Tasks that wait for admission by a concurrency key. */
         concurrency_key: number;
-        /** Tasks that wait for other tasks. */
+        /** Tasks that depend on others, and have not started. */
         dependency: number;
+        /** Tasks that wait in a step for a child. */
+        child: number;
+        /** Tasks that wait in a step for an event, and for no child. */
+        event: number;
       } | null;
     };
   };
@@ -2155,8 +2178,12 @@ export type Routes = {
           time: number;
           /** Tasks that wait for admission by a concurrency key. */
           concurrency_key: number;
-          /** Tasks that wait for other tasks. */
+          /** Tasks that depend on others, and have not started. */
           dependency: number;
+          /** Tasks that wait in a step for a child. */
+          child: number;
+          /** Tasks that wait in a step for an event, and for no child. */
+          event: number;
         } | null;
       }[];
     };

@@ -563,6 +563,7 @@ table tock.schedule_history
   constraint what_fired_made_a_task CHECK (((task_id IS NOT NULL) = (outcome = ANY (ARRAY['fired'::text, 'run'::text]))))
   CREATE INDEX schedule_history_by_due ON tock.schedule_history USING btree (due_at, schedule) WHERE (due_at IS NOT NULL)
   CREATE INDEX schedule_history_by_schedule ON tock.schedule_history USING btree (schedule, number)
+  CREATE INDEX schedule_history_by_task ON tock.schedule_history USING btree (task_id, number) WHERE (task_id IS NOT NULL)
 
 table tock.schedule_next_fires
   turn bigint not null
@@ -753,9 +754,11 @@ table tock.waiting
   concurrency_key text
   ticket bigint
   due_after_parents timestamp with time zone
+  waits_for text
   constraint dependent_has_no_ticket CHECK (((due_after_parents IS NULL) OR (ticket IS NULL)))
   constraint priority_is_0_to_9 CHECK (((priority >= 0) AND (priority <= 9)))
   constraint run_was_lost_less_often_than_begun CHECK (((lost >= 0) AND (attempt > lost)))
+  constraint step_waits_for_event_or_child CHECK ((waits_for = ANY (ARRAY['event'::text, 'child'::text])))
   constraint ticket_is_for_a_concurrency_key CHECK (((ticket IS NULL) OR (concurrency_key IS NOT NULL)))
   constraint waiting_pkey PRIMARY KEY ("position")
   CREATE INDEX waiting_at_concurrency_keys ON tock.waiting USING btree (queue, concurrency_key, ticket) WHERE ((ticket IS NOT NULL) AND (lost >= 0))
@@ -765,6 +768,7 @@ table tock.waiting
   CREATE INDEX waiting_by_task ON tock.waiting USING btree (task_id) WHERE ((task_id IS NOT NULL) AND (lost >= 0))
   CREATE INDEX waiting_for_parents ON tock.waiting USING btree (queue, "position") WHERE ((due_after_parents IS NOT NULL) AND (lost >= 0))
   CREATE INDEX waiting_for_parents_by_position ON tock.waiting USING btree ("position") WHERE ((due_after_parents IS NOT NULL) AND (lost >= 0))
+  CREATE INDEX waiting_in_steps ON tock.waiting USING btree (queue, waits_for, "position") WHERE ((waits_for IS NOT NULL) AND (lost >= 0))
 
 table tock.worker_leases
   queue text not null
@@ -2341,7 +2345,7 @@ function tock.make_ready(p_positions bigint[], p_cancelled boolean DEFAULT false
   returns void
   -- no comment
 
-function tock.mark_suspended(p_ended ending[], p_keeps boolean[])
+function tock.mark_suspended(p_ended ending[], p_keeps boolean[], p_events boolean[], p_children jsonb)
   returns void
   -- no comment
 
@@ -2838,7 +2842,7 @@ function tock.queue_settings()
 
 function tock.queue_stats(p_queue text DEFAULT NULL::text)
   returns TABLE(queue text, paused boolean, ready bigint, running bigint, waiting bigint, dead bigint, oldest_ready_at timestamp with time zone, waiting_for jsonb)
-  -- The number of ready, running, waiting (up to a million) and dead tasks of each queue, and since when the oldest ready task is ready. The column waiting_for says how many of the waiting ones wait for their time, a concurrency key or other tasks: {time, concurrency_key, dependency}.
+  -- The number of ready, running, waiting (up to a million) and dead tasks of each queue, and since when the oldest ready task is ready. The column waiting_for says how many of the waiting ones wait for their time, a concurrency key, other tasks, or in a step for a child or an event: {time, concurrency_key, dependency, child, event}. A task that waits in steps for several things counts once: for a child, else for an event.
   -- for tock_admin, tock_edge
 
 function tock.queues_of_key(p_key text)
@@ -3371,8 +3375,8 @@ function tock.take_task(p_pool text, p_worker text, p_lease_seconds integer DEFA
   -- for tock_admin, tock_edge, tock_worker
 
 function tock.task(p_id bigint)
-  returns TABLE(id bigint, queue text, state text, priority integer, tenant text, attempt integer, max_attempts integer, lost integer, created_at timestamp with time zone, run_at timestamp with time zone, ended_at timestamp with time zone, payload json, result jsonb, error jsonb, options jsonb, progress real, note text, runs jsonb, rerun_of bigint, reruns jsonb)
-  -- A task by its id or the id of any of its runs: its state, and all its runs in order with queue, worker, times, progress, result and error. No row if there is none, or if it ended longer ago than the retention of its queue.
+  returns TABLE(id bigint, queue text, state text, priority integer, tenant text, attempt integer, max_attempts integer, lost integer, created_at timestamp with time zone, run_at timestamp with time zone, ended_at timestamp with time zone, payload json, result jsonb, error jsonb, options jsonb, progress real, note text, runs jsonb, rerun_of bigint, reruns jsonb, schedule text)
+  -- A task by its id or the id of any of its runs: its state, and all its runs in order with queue, worker, times, progress, result and error. The schedule is that of the fire that made it, for seven days. No row if there is none, or if it ended longer ago than the retention of its queue.
   -- for tock_admin, tock_edge, tock_producer, tock_worker
 
 function tock.task_of(p_schedule schedules, p_fire_at timestamp with time zone)
@@ -3385,7 +3389,7 @@ function tock.task_steps(p_id bigint)
   -- for tock_admin, tock_edge, tock_producer, tock_worker
 
 function tock.task_with(p_id bigint, p_archived found_run[] DEFAULT NULL::found_run[], p_scanned bigint[] DEFAULT '{}'::bigint[])
-  returns TABLE(id bigint, queue text, state text, priority integer, tenant text, attempt integer, max_attempts integer, lost integer, created_at timestamp with time zone, run_at timestamp with time zone, ended_at timestamp with time zone, payload json, result jsonb, error jsonb, options jsonb, progress real, note text, runs jsonb, rerun_of bigint, reruns jsonb, missing jsonb)
+  returns TABLE(id bigint, queue text, state text, priority integer, tenant text, attempt integer, max_attempts integer, lost integer, created_at timestamp with time zone, run_at timestamp with time zone, ended_at timestamp with time zone, payload json, result jsonb, error jsonb, options jsonb, progress real, note text, runs jsonb, rerun_of bigint, reruns jsonb, schedule text, missing jsonb)
   -- no comment
 
 function tock.task_with_trace(p_task jsonb, p_trace jsonb)
@@ -3394,7 +3398,7 @@ function tock.task_with_trace(p_task jsonb, p_trace jsonb)
 
 function tock.tasks(p_filter jsonb DEFAULT '{}'::jsonb, p_cursor text DEFAULT NULL::text, p_limit integer DEFAULT 100)
   returns TABLE(tasks jsonb, cursor text, scanned integer)
-  -- One row: tasks of one queue or all that match a filter, without payloads, the newest first by their newest run or waiting row. The filter is {queue, state, tenant, error, worker, rerun, from, to, waiting_for, payload}, and with queue also unique_key or concurrency_key. Also the cursor of the next page (null at the end), and the number of rows scanned, about 10,000 a call, or 2,000 with payload: a page may be empty. Ready, running and dead tasks are found by an index. rerun: only tasks that were (true) or were not (false) run again. The reasons of waiting_for are time, concurrency_key and dependency. With payload, only tasks whose payload contains this JSON object.
+  -- One row: tasks of one queue or all that match a filter, without payloads, the newest first by their newest run or waiting row. The filter is {queue, state, tenant, error, worker, rerun, from, to, waiting_for, payload}, and with queue also unique_key or concurrency_key. Also the cursor of the next page (null at the end), and the number of rows scanned, about 10,000 a call, or 2,000 with payload: a page may be empty. Ready, running and dead tasks are found by an index. rerun: only tasks that were (true) or were not (false) run again. The reasons of waiting_for are time, concurrency_key, dependency, child and event. With payload, only tasks whose payload contains this JSON object.
   -- for tock_admin, tock_edge, tock_producer
 
 function tock.tasks_of(p_payloads json)
@@ -3485,10 +3489,6 @@ function tock.visible_task(p_key text, p_id bigint)
   -- for tock_admin, tock_edge, tock_producer, tock_worker
 
 function tock.wait_for(p_position bigint, p_ids bigint[], p_spawn jsonb, p_field text)
-  returns void
-  -- no comment
-
-function tock.wait_for_invoked(p_ended ending[], p_children jsonb)
   returns void
   -- no comment
 

@@ -20,9 +20,11 @@ function describe(policy: Answer<'PUT /v1/queues/{queue}'>): string {
   ]);
 }
 
-function describeCounts(queue: Answer<'GET /v1/queues/{queue}'>): string {
+type Ended = Answer<'GET /v1/queues/{queue}/ended'>['states'];
+
+function describeCounts(queue: Answer<'GET /v1/queues/{queue}'>, ended: Ended): string {
   if (!queue.waiting_for) return '';
-  const { time, concurrency_key, dependency } = queue.waiting_for;
+  const { time, concurrency_key, dependency, child, event } = queue.waiting_for;
   const rows = table([
     ['tasks', ''],
     ['ready', queue.ready],
@@ -31,7 +33,10 @@ function describeCounts(queue: Answer<'GET /v1/queues/{queue}'>): string {
     ['- for their time', time],
     ['- at a concurrency key', concurrency_key],
     ['- for other tasks', dependency],
+    ['- for a child', child],
+    ['- for an event', event],
     ['dead', queue.dead],
+    ...ended.map(({ state, tasks, counted_all }) => [state, `${tasks}${counted_all ? '' : '+'}`]),
   ]);
   return `\n${rows}`;
 }
@@ -75,11 +80,15 @@ async function pause(queue: string, paused: boolean, options: Options) {
 }
 
 async function showQueue(queue: string, options: Options) {
-  const policy = await withApi(options, (api) =>
-    api.find('GET /v1/queues/{queue}', { path: { queue } }),
-  );
-  if (!policy) throw new Failure(`There is no queue ${queue}.`, 'See: tock queue list', 3);
-  print(options, policy, () => describe(policy) + describeCounts(policy));
+  const { policy, ended } = await withApi(options, async (api) => {
+    const path = { queue };
+    const policy = await api.find('GET /v1/queues/{queue}', { path });
+    if (!policy) throw new Failure(`There is no queue ${queue}.`, 'See: tock queue list', 3);
+    if (!policy.waiting_for) return { policy, ended: [] };
+    const { states } = await api.call('GET /v1/queues/{queue}/ended', { path });
+    return { policy, ended: states };
+  });
+  print(options, { ...policy, ended }, () => describe(policy) + describeCounts(policy, ended));
 }
 
 async function list(options: Options) {

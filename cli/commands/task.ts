@@ -55,6 +55,7 @@ function describe(task: Task): string {
     ['payload', brief(task.payload)],
     ['result', task.result === null ? null : brief(task.result)],
     ['error', task.error === null ? null : brief(task.error)],
+    ['schedule', task.schedule],
     ['rerun of', task.rerun_of],
     ['rerun as', task.reruns.map(({ id }) => id).join(', ') || null],
   ].filter((fact) => fact[1] !== null && fact[1] !== undefined);

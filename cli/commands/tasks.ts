@@ -93,7 +93,7 @@ export function addTasks(program: Command): void {
     .option('--payload <json>', 'payload contains this object, like \'{"customer": 7}\'')
     .option(
       '--waiting-for <reason>',
-      'waiting tasks by reason: time, concurrency_key or dependency',
+      'waiting tasks by reason: time, concurrency_key, dependency, child or event',
     )
     .option('--unique-key <key>', 'the last task with this unique key; needs a queue')
     .option(

@@ -140,7 +140,7 @@ export function createRoutes(store: Store): [route: RegExp, answer: Route][] {
   }: StoredTask) {
     const options = { ...(unique_key && { unique_key }), ...(headers && { headers }) };
     const optionsOrNull = Object.keys(options).length > 0 ? options : null;
-    return { ...task, options: optionsOrNull, rerun_of: null, reruns: [] };
+    return { ...task, options: optionsOrNull, rerun_of: null, reruns: [], schedule: null };
   }
 
   function cancel(id: string) {

@@ -1,6 +1,6 @@
 import type { ClaimOptions, NewTask, Run, SavedStep, Task } from '../types.ts';
 
-export type StoredTask = Omit<Task, 'runs' | 'rerun_of' | 'reruns' | 'options'> & {
+export type StoredTask = Omit<Task, 'runs' | 'rerun_of' | 'reruns' | 'schedule' | 'options'> & {
   /** Every attempt that started, then the ready run. */
   runs: Run[];
   /** The task's place among the ready tasks. */

@@ -9,11 +9,13 @@ import type { Limits } from './queue_limits.tsx';
 import { SearchForm } from './search_form.tsx';
 import { Since } from './times.tsx';
 
-/** The counts of a queue. Ended tasks other than dead ones are not counted. */
+/** The counts of a queue. Ended tasks other than dead ones are counted apart. */
 export type Counts = Pick<
   Answer<'GET /v1/queues/{queue}'>,
   'ready' | 'running' | 'waiting' | 'dead' | 'oldest_ready_at' | 'waiting_for' | 'paused'
 >;
+
+export type EndedCounts = Answer<'GET /v1/queues/{queue}/ended'>['states'];
 
 const states = ['ready', 'running', 'waiting', 'dead', 'done', 'cancelled', 'expired'] as const;
 type State = (typeof states)[number];
@@ -21,7 +23,7 @@ type State = (typeof states)[number];
 const emptyTexts: Partial<Record<State, string>> = {
   ready: 'No task is ready.',
   running: 'No task is running: a worker claims one with tock.work(), tock claim or over HTTP.',
-  waiting: 'No task waits for its time, a concurrency key or other tasks.',
+  waiting: 'No task waits for its time, a concurrency key, other tasks, a child or an event.',
   dead: 'No task is dead.',
 };
 
@@ -29,6 +31,8 @@ const reasons = [
   ['time', 'for their time'],
   ['concurrency_key', 'for a concurrency key'],
   ['dependency', 'for other tasks'],
+  ['child', 'for a child'],
+  ['event', 'for an event'],
 ] as const;
 
 const filters: FieldName[] = [
@@ -41,6 +45,19 @@ const filters: FieldName[] = [
   'from',
   'to',
 ];
+
+/** The number of tasks in a state, such as 1,000+ if there may be more; null while it is unknown. */
+function countText(state: State, counts: Counts, ended: EndedCounts): string | null {
+  if (state in counts) return count(counts[state as 'ready']);
+  const counted = ended.find((of) => of.state === state);
+  return counted ? count(counted.tasks) + (counted.counted_all ? '' : '+') : null;
+}
+
+/** What a count with a plus sign is of. */
+const windowText = (state: State) =>
+  state === 'done'
+    ? 'The tab counts up to 1,000 tasks; the list has all.'
+    : `The tab counts ${state} tasks among the newest 1,000 of the queue; the list goes further back.`;
 
 /** What holds ready tasks back, or null. */
 function heldText({ ready, paused }: Counts, limits: Limits | undefined): string | null {
@@ -60,12 +77,14 @@ function heldText({ ready, paused }: Counts, limits: Limits | undefined): string
 export function QueueTasks({
   queue,
   counts,
+  ended,
   limits,
   address,
   onChange,
 }: {
   queue: string;
   counts: Counts;
+  ended: EndedCounts;
   limits: Limits | undefined;
   address: Address;
   onChange(): void;
@@ -91,10 +110,13 @@ export function QueueTasks({
             aria-current={name === state ? 'true' : undefined}
           >
             {name}
-            {name in counts && <b>{count(counts[name as 'ready'])}</b>}
+            {countText(name, counts, ended) !== null && <b>{countText(name, counts, ended)}</b>}
           </a>
         ))}
       </nav>
+      {ended.some((of) => of.state === state && !of.counted_all) && (
+        <p class="hint">{windowText(state)}</p>
+      )}
       {state === 'ready' && counts.oldest_ready_at && (
         <p class="hint">
           The oldest has been ready for <Since at={counts.oldest_ready_at} />. {held}

@@ -5,7 +5,7 @@ import { useSession } from '../session.tsx';
 
 const options: Partial<Record<FieldName, string[]>> = {
   state: ['waiting', 'ready', 'running', 'done', 'dead', 'cancelled', 'expired'],
-  waiting_for: ['time', 'concurrency_key', 'dependency'],
+  waiting_for: ['time', 'concurrency_key', 'dependency', 'child', 'event'],
 };
 
 function Field({ name, value }: { name: FieldName; value: string }) {

@@ -32,7 +32,7 @@ function otherOptions({ options }: TaskAnswer) {
   return Object.keys(others).length > 0 ? others : null;
 }
 
-/** The stages of a pipeline; the present one is marked. */
+/** The stages of a pipeline, each with a link to its queue; the present one is marked. */
 function Stages({ stages, queue }: { stages: unknown[]; queue: string }) {
   const names = stages.map((stage) =>
     typeof stage === 'string' ? stage : String((stage as { queue?: unknown }).queue),
@@ -42,7 +42,11 @@ function Stages({ stages, queue }: { stages: unknown[]; queue: string }) {
       {names.map((name, n) => (
         <span key={n}>
           {n > 0 && ' → '}
-          {name === queue ? <strong aria-current="step">{name}</strong> : name}
+          {name === queue ? (
+            <strong aria-current="step">{name}</strong>
+          ) : (
+            <QueueLink queue={name} />
+          )}
         </span>
       ))}
     </>
@@ -84,6 +88,14 @@ function TaskFacts({ task }: { task: TaskAnswer }) {
     ],
     ['due', task.run_at && <Ago key="d" at={task.run_at} />],
     ['ended', task.ended_at && <Ago key="e" at={task.ended_at} />],
+    [
+      'schedule',
+      task.schedule && (
+        <a key="s" href={href(['schedules', task.schedule])}>
+          {task.schedule}
+        </a>
+      ),
+    ],
     ['progress', task.progress === null ? null : `${task.progress} % ${task.note ?? ''}`],
     ...optionFacts(task),
     ['rerun of', task.rerun_of && <TaskLink key="r" id={task.rerun_of} />],

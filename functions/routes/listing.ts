@@ -53,7 +53,19 @@ const groups = `coalesce(json_agg(json_build_object('error', g.error, 'tasks', g
   'newest_id', g.newest_id::text)) filter (where g.tasks > 0), '[]') as groups,
   coalesce(bool_and(g.counted_all), true) as counted_all`;
 
-/** GET /v1/tasks, and a queue's dead tasks by error. */
+/** A list of tasks has their states, so two bounded lists give the counts that their reader finds. */
+const ended = `(select
+    json_agg(json_build_object('state', n.state, 'tasks', n.tasks, 'counted_all', n.counted_all)) as states
+  from tock.tasks(p_filter => jsonb_build_object('queue', $2::text, 'state', 'done'), p_limit => 1000) as d
+  cross join tock.tasks(p_filter => jsonb_build_object('queue', $2::text), p_limit => 1000) as t
+  cross join lateral (
+    select 'done' as state, jsonb_array_length(d.tasks) as tasks, d.cursor is null as counted_all
+    union all
+    select s.state, count(x.task), t.cursor is null from unnest('{cancelled,expired}'::text[]) as s (state)
+    left join jsonb_array_elements(t.tasks) as x (task) on x.task ->> 'state' = s.state
+    group by s.state) as n) as e`;
+
+/** GET /v1/tasks, the counts of a queue's ended tasks, and its dead tasks by error. */
 export function listing(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
@@ -90,10 +102,10 @@ export function listing(app: App, connect: Connect): void {
           'Only tasks with this concurrency key. It needs `queue`. The answer is one page.',
         ),
       waiting_for: s
-        .word('time', 'concurrency_key', 'dependency')
+        .word('time', 'concurrency_key', 'dependency', 'child', 'event')
         .optional()
         .describe(
-          'Only tasks that wait for their time or backoff, for admission by a concurrency key, or for other tasks.',
+          'Only tasks that wait for their time or backoff, for admission by a concurrency key, for other tasks, or in a step for a child or an event.',
         ),
       payload: s
         .text(2000)
@@ -136,6 +148,30 @@ export function listing(app: App, connect: Connect): void {
       tasks: z.array(listed),
       cursor: s.nextCursor,
       scanned: s.count.describe('The number of rows that the call read.'),
+    }),
+  });
+
+  serve(app, connect, {
+    method: 'get',
+    path: '/v1/queues/{queue}/ended',
+    operationId: 'countEndedTasks',
+    tag: 'Tasks',
+    summary: 'Count the done, cancelled and expired tasks of a queue',
+    description:
+      'The call counts up to 1,000 done tasks. Cancelled and expired ones are counted among the newest 1,000 tasks of the queue. The count of dead tasks is that of the queue.',
+    returns:
+      'The counts. `counted_all` is false if there may be more: the list of the state then has at least this many.',
+    params: s.queueParams,
+    statement: authorized('read', '$2', 'e.states', ended),
+    values: ({ params }) => [params.queue],
+    answer: z.strictObject({
+      states: z.array(
+        z.strictObject({
+          state: z.enum(['done', 'cancelled', 'expired']),
+          tasks: s.count.describe('The number of tasks in this state.'),
+          counted_all: s.flag.describe('Whether these are all tasks in this state.'),
+        }),
+      ),
     }),
   });
 

@@ -167,4 +167,10 @@ export const taskAnswer = z.strictObject({
       }),
     )
     .describe('The reruns of this task, in order.'),
+  schedule: z
+    .string()
+    .nullable()
+    .describe(
+      'The schedule whose fire made the task, for seven days. Null for a key of some tenants.',
+    ),
 });

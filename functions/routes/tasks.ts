@@ -27,7 +27,8 @@ const taskStatement = authorized(
   `t.id::text as id, t.queue, t.state, t.priority, t.tenant, t.attempt, t.max_attempts, t.lost,
     t.created_at, t.run_at, t.ended_at, case when w.whole then t.payload end as payload, t.result, k.error, k.options,
     t.progress, t.note,
-    case when w.whole then t.runs end as runs, k.rerun_of, k.reruns`,
+    case when w.whole then t.runs end as runs, k.rerun_of, k.reruns,
+    case when tock.tenants_of_key(p_key => $1) is null then t.schedule end as schedule`,
   `tock.task(p_id => ${ownTask}) as t
     cross join lateral tock.readable_links(p_key => $1, p_options => t.options, p_error => t.error, p_rerun_of => t.rerun_of,
       p_reruns => t.reruns) as k

@@ -47,8 +47,8 @@ begin
       select v_task.id::text as id, v_task.queue, v_task.state, v_task.priority, v_task.tenant,
         v_task.attempt, v_task.max_attempts, v_task.lost, v_task.created_at, v_task.run_at, v_task.ended_at,
         case when w.whole then v_task.payload end as payload, v_task.result, k.error, k.options,
-          v_task.progress,
-        v_task.note, case when w.whole then v_task.runs end as runs, k.rerun_of, k.reruns
+        v_task.progress, v_task.note, case when w.whole then v_task.runs end as runs, k.rerun_of, k.reruns,
+        case when tock.tenants_of_key(p_key) is null then v_task.schedule end as schedule
       from (select p_whole or v_task.state in ('done', 'dead', 'cancelled', 'expired') as whole) w
       cross join tock.readable_links(p_key, v_task.options, v_task.error, v_task.rerun_of,
         v_task.reruns) k) a);

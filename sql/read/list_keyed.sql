@@ -32,13 +32,11 @@ begin
     cross join lateral tock.task(u.i) t
     where coalesce(t.state = p_filter ->> 'state', true)
       and (p_filter ->> 'waiting_for' is null or exists (
-        select from (
-          select w.* from tock.waiting w where w.position = tock.position_of(t.id)
-          union all
-          (select w.* from tock.waiting w where w.lost >= 0 and w.task_id = t.id
-           order by w.task_id limit 1)) w
-        where p_filter ->> 'waiting_for' = case when w.due_after_parents is not null then 'dependency'
-          when w.ticket is not null then 'concurrency_key' else 'time' end))
+        select from tock.resolve_tasks(array[t.id]) r
+        join tock.waiting w on w.position = any (array[tock.position_of(r.current_id)])
+        where p_filter ->> 'waiting_for' = coalesce(w.waits_for, case
+          when w.due_after_parents is not null then 'dependency'
+          when w.ticket is not null then 'concurrency_key' else 'time' end)))
       and (p_filter -> 'payload' is null or t.payload::jsonb @> (p_filter -> 'payload'))
       and coalesce(t.tenant = p_filter ->> 'tenant', p_filter ->> 'tenant' is null)
       and coalesce(t.runs -> -1 ->> 'worker' = p_filter ->> 'worker', p_filter ->> 'worker' is null)

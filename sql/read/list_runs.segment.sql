@@ -1,11 +1,11 @@
--- Tasks of the segment and waiting tasks, the newest first, with the number of rows scanned and the positions
--- below which there may be more of either. Tasks of a state may be in these ranges of streams: the unclaimed
--- part of awake streams, the open leases, or whole streams. A glance at a few runs of each range shows which
--- ranges have the newest ones; these are scanned, p_scan_limit rows in all. If a range has more rows than
--- were scanned, the page ends at its last one for all ranges; otherwise the order would be wrong. The filter
--- runs on no more rows than p_limit needs, because nothing is sorted or hashed after that order. The same
--- statement lists the waiting tasks: between two statements a task could move from one list to the other and
--- appear in neither.
+-- Tasks of the segment and waiting tasks, the newest first, with the number of rows scanned and the
+-- positions below which there may be more of either. Tasks of a state may be in these ranges of streams:
+-- the unclaimed or the claimed part of awake streams, the open leases, or whole streams. A glance at a few
+-- runs of each range shows which ranges have the newest ones; these are scanned, p_scan_limit rows in all.
+-- If a range has more rows than were scanned, the page ends at its last one for all ranges; otherwise the
+-- order would be wrong. The filter runs on no more rows than p_limit needs, because nothing is sorted or
+-- hashed after that order. The same statement lists the waiting tasks: between two statements a task could
+-- move from one list to the other and appear in neither.
 create or replace function tock.list_runs_{segment}(
   p_streams integer[], p_below bigint, p_scan_limit integer, p_filter jsonb, p_limit integer, p_state text)
 returns table (tasks jsonb, scanned integer, horizon bigint, waiting_horizon bigint) language sql
@@ -17,7 +17,8 @@ stable as $$
     where p_state = 'running' and coalesce(t.queue = p_filter ->> 'queue', true)
     union all
     select u.n, t.number, t.queue, t.priority,
-      case p_state when 'ready' then tock.cursor_of(t.number) else 0 end, 9223372036854775807
+      case p_state when 'ready' then tock.cursor_of(t.number) else 0 end,
+      case when p_state = 'done' and t.awake then tock.cursor_of(t.number) else 9223372036854775807 end
     from unnest(p_streams) with ordinality u (number, n)
     join tock.streams t on t.number = u.number and (t.awake or p_state is distinct from 'ready')
     where p_state is distinct from 'running'

@@ -5,6 +5,7 @@ returns table (tasks jsonb, scanned integer, horizon bigint) language plpgsql st
 set enable_hashjoin = off as $$
 declare
   v_groups boolean := coalesce(p_filter ->> 'waiting_for' = 'dependency', false);
+  v_in_steps boolean := coalesce(p_filter ->> 'waiting_for' in ('child', 'event'), false);
 begin
   if p_filter ->> 'state' not in ('waiting', 'expired')
     or coalesce(p_filter ->> 'worker', p_filter ->> 'error') is not null
@@ -29,22 +30,27 @@ begin
        order by w.queue desc, w.position desc limit p_scan_limit)
       union all
       (select w.* from tock.waiting w
+       where v_in_steps and w.queue = p_filter ->> 'queue' and w.waits_for = p_filter ->> 'waiting_for'
+         and w.lost >= 0 and w.position < p_below
+       order by w.queue desc, w.waits_for desc, w.position desc limit p_scan_limit)
+      union all
+      (select w.* from tock.waiting w
        -- not an equality: with one, a plan might read all queues by position alone
-       where not v_groups and (w.queue, w.position) < (p_filter ->> 'queue', p_below)
+       where not v_groups and not v_in_steps and (w.queue, w.position) < (p_filter ->> 'queue', p_below)
          and w.queue >= p_filter ->> 'queue' and w.lost >= 0
        order by w.queue desc, w.position desc limit p_scan_limit)
     ), judged as materialized (
-      select s.*, case when (s.options ->> 'expires_at')::timestamptz <= pg_catalog.clock_timestamp()
-        then 'expired' else 'waiting' end as state,
-        coalesce((s.options ->> 'expires_at')::timestamptz <= pg_catalog.clock_timestamp(), false) and (
-          select x.number from tock.reruns x where x.of_id = coalesce(s.task_id, tock.id_at(s.position, 0))
-          order by x.of_id, x.number limit 1) is not null as rerun
-      from seen s
+      select s.*, e.state, e.state = 'expired' and (select x.of_id from tock.reruns x
+        where x.of_id = coalesce(s.task_id, tock.id_at(s.position, 0)) limit 1) is not null as rerun
+      from seen s cross join lateral (
+        select case when (s.options ->> 'expires_at')::timestamptz <= pg_catalog.clock_timestamp()
+          then 'expired' else 'waiting' end as state offset 0) e
     ), found as (
       select j.* from judged j
       where coalesce(j.state = p_filter ->> 'state', true)
-        and coalesce(p_filter ->> 'waiting_for' = case when j.due_after_parents is not null then 'dependency'
-          when j.ticket is not null then 'concurrency_key' else 'time' end, true)
+        and coalesce(p_filter ->> 'waiting_for' = coalesce(j.waits_for, case
+          when j.due_after_parents is not null then 'dependency'
+          when j.ticket is not null then 'concurrency_key' else 'time' end), true)
         and (p_filter -> 'payload' is null or j.payload::jsonb @> (p_filter -> 'payload'))
         and coalesce(j.rerun = (p_filter ->> 'rerun')::boolean, true)
         and coalesce(j.tenant = p_filter ->> 'tenant', p_filter ->> 'tenant' is null)
@@ -60,9 +66,7 @@ begin
           pg_catalog.jsonb_build_object('id', coalesce(f.task_id, tock.id_at(f.position, 0))::text,
           'run_id', (tock.id_at(f.position, 0))::text, 'queue', f.queue, 'state', f.state,
           'priority', f.priority, 'tenant', f.tenant, 'attempt', f.attempt, 'created_at', f.created_at,
-          'run_at', case when pg_catalog.isfinite(coalesce(f.due_after_parents, f.due_at))
-            then coalesce(f.due_after_parents, f.due_at) end,
-          'started_at', null,
+          'run_at', nullif(coalesce(f.due_after_parents, f.due_at), 'infinity'), 'started_at', null,
           'ended_at', case f.state when 'expired' then (f.options ->> 'expires_at')::timestamptz end,
           'worker', null, 'error', null, 'preview', tock.preview(f.payload, f.bytes), 'rerun', f.rerun,
           'at', f.position) order by f.position desc) from found f), '[]'),

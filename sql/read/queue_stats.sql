@@ -57,11 +57,11 @@ begin
         from news n group by n.number) n using (number)
     ), heads as (%s)
     select q.name, tock.is_paused(q), coalesce(p.ready, 0)::bigint, coalesce(p.running, 0)::bigint,
-      w.waiting,
-      (coalesce(p.dead, 0) + coalesce((
+      w.waiting, (coalesce(p.dead, 0) + coalesce((
         select sum((e.dead ->> q.name)::bigint) from tock.segments e where e.closed_at is not null),
         0))::bigint, p.oldest, pg_catalog.jsonb_build_object('concurrency_key', w.at_keys, 'dependency',
-        w.for_parents, 'time', greatest(0, w.waiting - w.at_keys - w.for_parents))
+        greatest(0, w.for_parents - i.child), 'child', i.child, 'event', i.event,
+        'time', greatest(0, w.waiting - w.at_keys - w.for_parents - i.event))
     from tock.queues q cross join lateral (
       select (select count(*) from (select from tock.waiting where lost >= 0 and queue = q.name
           order by queue, position limit 1e6) c),
@@ -70,6 +70,11 @@ begin
         (select count(*) from (select from tock.waiting where lost >= 0 and queue = q.name
           and due_after_parents is not null order by queue, position limit 1e6) c)
       offset 0) w (waiting, at_keys, for_parents)
+    cross join lateral (
+      select count(*) filter (where c.waits_for = 'child') as child,
+        count(*) filter (where c.waits_for = 'event') as event
+      from (select waits_for from tock.waiting where lost >= 0 and waits_for is not null and queue = q.name
+        order by queue, waits_for, position limit 1e6) c offset 0) i
     left join (
       select x.queue, sum(x.ready) as ready, sum(x.running) as running, sum(x.dead) as dead,
         min(x.oldest) as oldest
@@ -88,4 +93,5 @@ end $$;
 comment on function tock.queue_stats is
   'The number of ready, running, waiting (up to a million) and dead tasks of each queue, and since when the '
   'oldest ready task is ready. The column waiting_for says how many of the waiting ones wait for their time, '
-  'a concurrency key or other tasks: {time, concurrency_key, dependency}.';
+  'a concurrency key, other tasks, or in a step for a child or an event: {time, concurrency_key, dependency, '
+  'child, event}. A task that waits in steps for several things counts once: for a child, else for an event.';

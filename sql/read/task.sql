@@ -8,14 +8,14 @@ returns table (
   id bigint, queue text, state text, priority integer, tenant text, attempt integer, max_attempts integer,
   lost integer, created_at timestamptz, run_at timestamptz, ended_at timestamptz, payload json, result jsonb,
   error jsonb, options jsonb, progress real, note text, runs jsonb, rerun_of bigint,
-  reruns jsonb, missing jsonb) language plpgsql
+  reruns jsonb, schedule text, missing jsonb) language plpgsql
 volatile as $$
 #variable_conflict use_column
 declare
   v_first tock.found_run := tock.run_at(p_id);
   v_run tock.found_run;
   v_next bigint;
-  v_waits record;
+  v_waits tock.waiting;
   v_task_id bigint;
   v_internal text[] := '{stage,suspended,keeps_key,wake_at}';
 begin
@@ -48,10 +48,8 @@ begin
     if v_run.id is null then
       -- `waiting` before `promotions`: a promotion may turn the waiting entry into a run in between. Ids can
       -- be guessed, so an id with a stream is no waiting task. It may be a run whose segment was dropped.
-      select w.position, w.queue, w.priority, w.tenant, w.attempt, w.lost, w.created_at,
-        w.due_at, w.due_after_parents, w.payload, w.max_attempts,
-        coalesce(w.task_id, tock.id_at(w.position, 0)) as task_id, w.options into v_waits
-      from tock.waiting w where w.position = tock.position_of(v_next) and tock.stream_of(v_next) = 0;
+      select w.* into v_waits from tock.waiting w
+      where w.position = tock.position_of(v_next) and tock.stream_of(v_next) = 0;
       if not found then
         if p_archived is not null and v_next <> all (p_scanned) then
           -- the archived files that may hold this run, oldest first
@@ -71,17 +69,15 @@ begin
         continue when v_next is not null;
         return;  -- unknown, or continued in a segment that was dropped
       end if;
-      id := v_waits.task_id; queue := v_waits.queue; options := v_waits.options - v_internal;
-      priority := v_waits.priority;
+      id := coalesce(v_waits.task_id, tock.id_at(v_waits.position, 0));
+      queue := v_waits.queue; priority := v_waits.priority; options := v_waits.options - v_internal;
       ended_at := (v_waits.options ->> 'expires_at')::timestamptz;
       ended_at := case when ended_at <= pg_catalog.clock_timestamp() then ended_at end;
       state := case when ended_at is null then 'waiting' else 'expired' end;
       tenant := v_waits.tenant; attempt := v_waits.attempt; lost := v_waits.lost;
-      created_at := v_waits.created_at;
-      progress := null; note := null; result := null;
+      created_at := v_waits.created_at; payload := v_waits.payload; max_attempts := v_waits.max_attempts;
       run_at := nullif(coalesce(v_waits.due_after_parents, v_waits.due_at), 'infinity');
-      payload := v_waits.payload;
-      max_attempts := v_waits.max_attempts;
+      progress := null; note := null; result := null;
       exit;
     end if;
     id := v_run.task_id; queue := v_run.queue; priority := v_run.priority; tenant := v_run.tenant;
@@ -118,6 +114,10 @@ begin
     select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('id', r.id::text, 'kind', r.kind,
       'reason', r.reason, 'created_at', r.created_at) order by r.number), '[]')
     from tock.reruns r where r.of_id = v_task_id);
+  -- with a unique key several fires have the same task
+  schedule := (
+    select d.schedule from tock.schedule_history d where d.task_id = v_task_id
+    order by d.task_id, d.number limit 1);
   return next;
 end $$;
 
@@ -125,8 +125,8 @@ create or replace function tock.task(p_id bigint)
 returns table (
   id bigint, queue text, state text, priority integer, tenant text, attempt integer, max_attempts integer,
   lost integer, created_at timestamptz, run_at timestamptz, ended_at timestamptz, payload json, result jsonb,
-  error jsonb, options jsonb, progress real, note text, runs jsonb, rerun_of bigint, reruns jsonb)
-language plpgsql volatile security definer
+  error jsonb, options jsonb, progress real, note text, runs jsonb, rerun_of bigint, reruns jsonb,
+  schedule text) language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
@@ -134,11 +134,11 @@ begin
   return query
     select t.id, t.queue, t.state, t.priority, t.tenant, t.attempt, t.max_attempts, t.lost, t.created_at,
       t.run_at, t.ended_at, t.payload, t.result, t.error, t.options, t.progress, t.note, t.runs,
-      t.rerun_of, t.reruns
+      t.rerun_of, t.reruns, t.schedule
     from tock.task_with(p_id) t;
 end $$;
 
 comment on function tock.task is
   'A task by its id or the id of any of its runs: its state, and all its runs in order with queue, worker, '
-  'times, progress, result and error. No row if there is none, or if it ended longer ago than the retention '
-  'of its queue.';
+  'times, progress, result and error. The schedule is that of the fire that made it, for seven days. No row '
+  'if there is none, or if it ended longer ago than the retention of its queue.';

@@ -14,8 +14,9 @@ begin
     array['waiting', 'ready', 'running', 'done', 'dead', 'cancelled', 'expired'], p_limit, 1000,
     array['queue', 'state', 'tenant', 'error', 'worker', 'rerun', 'from', 'to', 'unique_key',
       'concurrency_key', 'waiting_for', 'payload']);
-  if p_filter ->> 'waiting_for' <> all (array['time', 'concurrency_key', 'dependency']) then
-    perform tock.refuse(422, 'waiting_for must be time, concurrency_key or dependency', 'waiting_for');
+  if p_filter ->> 'waiting_for' not in ('time', 'concurrency_key', 'dependency', 'child', 'event') then
+    perform tock.refuse(422, 'waiting_for must be time, concurrency_key, dependency, child or event',
+      'waiting_for');
   elsif p_filter ->> 'waiting_for' is not null and p_filter ->> 'state' <> 'waiting' then
     perform tock.refuse(422, 'only waiting tasks can be listed by what they wait for', 'waiting_for',
       'leave out state, or set it to waiting');
@@ -27,17 +28,12 @@ begin
   perform tock.filter_time(p_filter, 'to');
   perform tock.list_below(p_cursor);
   v_filter := pg_catalog.jsonb_strip_nulls(p_filter);
-  if v_filter ? 'error' then
-    v_filter := v_filter || '{"state": "dead"}';
-  end if;
-  if v_filter ? 'waiting_for' then
-    v_filter := v_filter || '{"state": "waiting"}';
-  end if;
+  v_filter := v_filter || case when v_filter ? 'waiting_for' then '{"state": "waiting"}'
+    when v_filter ? 'error' then '{"state": "dead"}' else '{}' end::jsonb;
   if v_filter ? 'payload' then
     begin
       v_payload := (p_filter ->> 'payload')::jsonb;
-    exception
-      when data_exception then null;
+    exception when data_exception then null;
     end;
     if pg_catalog.jsonb_typeof(v_payload) is distinct from 'object' then
       perform tock.refuse(422, 'payload must be a JSON object', 'payload', 'such as {"customer": 7}');
@@ -65,5 +61,5 @@ comment on function tock.tasks is
   'waiting_for, payload}, and with queue also unique_key or concurrency_key. Also the cursor of the next '
   'page (null at the end), and the number of rows scanned, about 10,000 a call, or 2,000 with payload: a '
   'page may be empty. Ready, running and dead tasks are found by an index. rerun: only tasks that were '
-  '(true) or were not (false) run again. The reasons of waiting_for are time, concurrency_key and '
-  'dependency. With payload, only tasks whose payload contains this JSON object.';
+  '(true) or were not (false) run again. The reasons of waiting_for are time, concurrency_key, '
+  'dependency, child and event. With payload, only tasks whose payload contains this JSON object.';

@@ -1,6 +1,16 @@
 import type { Page, Request } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { claim, enqueue, fail, leaseOf, numberedTasks, promote, value } from '../sql/verbs.ts';
+import { save } from '../sql/features/steps/steps.ts';
+import {
+  claim,
+  enqueue,
+  fail,
+  leaseOf,
+  numberedTasks,
+  promote,
+  type Run,
+  value,
+} from '../sql/verbs.ts';
 import { button, confirm, goTo, loseAnswer, shows, useDashboard, violations } from './browser.ts';
 
 const made = useDashboard();
@@ -55,14 +65,22 @@ test('the tab of waiting tasks counts and lists them by what they wait for', asy
   await enqueue(made.client, 'w', numberedTasks(3, 0, { delay_seconds: 900 }));
   await enqueue(made.client, 'w', numberedTasks(3, 0, { concurrency_key: 'x' }));
   await enqueue(made.client, 'w', [{ depends_on: [parent] }]);
+  await enqueue(made.client, 'w', numberedTasks(3, 0, { priority: 0 }));
+  const waits = [{ event: 'paid' }, { event: 'sent' }, { invoke: { queue: 'child' } }];
+  for (const wait of waits) {
+    const [run] = (await claim(made.client, 'w')) as [Run];
+    await save(run, { name: 'wait', ...wait }, made.client);
+  }
   await promote(made.client);
   const page = await made.at('queues/w?state=waiting');
-  await expectListed(page, 6);
+  await expectListed(page, 9);
   const tabs = page.getByRole('navigation', { name: 'Waiting tasks by reason' });
   for (const [name, count] of [
     ['for their time', 3],
     ['for a concurrency key', 2],
     ['for other tasks', 1],
+    ['for a child', 1],
+    ['for an event', 2],
   ] as const) {
     const tab = tabs.getByRole('link', { name });
     expect(await tab.innerText()).toMatch(new RegExp(`${count}$`));

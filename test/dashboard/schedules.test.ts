@@ -58,7 +58,8 @@ test('the page of a schedule shows its settings, its next fires in its zone, and
   const fires = page.getByRole('table', { name: 'Fires of month-end' });
   await fires.getByRole('link').click();
   await page.getByRole('heading', { name: /^Task \d+/ }).waitFor();
-  await page.goBack();
+  await page.getByRole('link', { name: 'month-end', exact: true }).click();
+  await page.getByRole('heading', { name: 'Schedule month-end' }).waitFor();
   await button(page, 'Pause month-end').click();
   await page.getByText('Without the pause it would fire').waitFor();
   await button(page, 'Resume month-end').click();

@@ -176,3 +176,16 @@ test('a task links to other systems, with its data in the URL', async () => {
     ]);
   expect(await shown.first().getAttribute('rel')).toBe('noopener noreferrer');
 });
+
+test('a task in a pipeline links to the queues of its other stages', async () => {
+  const pipeline = ['scan', 'resize', 'publish'];
+  const [id = ''] = await enqueue(made.client, 'resize', [{ pipeline }]);
+  const page = await made.at(`tasks/${id}`);
+  const stages = page.locator('dd', { hasText: 'scan → resize → publish' });
+  await stages.waitFor();
+  expect(await stages.getByRole('link').allInnerTexts()).toEqual(['scan', 'publish']);
+  expect(await stages.locator('[aria-current=step]').innerText()).toBe('resize');
+  await stages.getByRole('link', { name: 'publish' }).click();
+  await page.getByRole('heading', { name: 'publish' }).waitFor();
+  expect(await violations(page)).toEqual([]);
+});

@@ -60,7 +60,7 @@ test("every request is one statement with the key's check and the work", async (
     await statements('POST /v1/queues/one/limits/reset'),
     await statements('POST /v1/tick', {}),
   ];
-  const reads = `/metrics /v1/tasks?queue=one&state=dead /v1/queues/one /v1/queues/one/dead /v1/doctor
+  const reads = `/metrics /v1/tasks?queue=one&state=dead /v1/queues/one /v1/queues/one/dead /v1/queues/one/ended /v1/doctor
     /v1/queues/one/series /v1/queues/one/limits /v1/series /v1/overview /v1/queues /v1/stats /v1/limits
     /v1/keys /v1/pools /v1/pools/p /v1/schedules /v1/schedules/s /v1/schedules/s/fires
     /v1/schedules/s/next /v1/next-fires?cron=@daily`;

@@ -74,9 +74,41 @@ test('all queues are listed with their counts and the totals', async () => {
     waiting: 1,
     dead: 0,
     oldest_ready_at: expect.any(String),
-    waiting_for: { time: 1, concurrency_key: 0, dependency: 0 },
+    waiting_for: { time: 1, concurrency_key: 0, dependency: 0, child: 0, event: 0 },
   });
   const stats = await tock.send('GET /v1/stats');
   expect(stats.body).toMatchObject({ queues: body.queues.length, waiting: 1, running: 1 });
   expect(stats.body.next_wake_at).toEqual(expect.any(String));
+});
+
+test('ended tasks are counted by state: up to 1,000 done ones, others among the newest 1,000', async () => {
+  const ended = async () => (await tock.send('GET /v1/queues/ended/ended')).body.states;
+  const all = { counted_all: true };
+  const none = ['done', 'cancelled', 'expired'].map((state) => ({ state, tasks: 0, ...all }));
+  expect(await ended()).toEqual(none);
+  const add = (count: number) =>
+    tock.post('queues/ended/tasks', { payloads: Array.from({ length: count }, () => null) });
+  const { ids } = (await add(3)).body;
+  await tock.post(`tasks/${ids[2]}/cancel`);
+  const expires_at = new Date().toISOString();
+  await tock.add('ended', { delay_seconds: 60, expires_at });
+  const { lease } = await tock.claim('ended', { limit: 2 });
+  await tock.post(`leases/${lease}/complete`, {});
+  expect(await ended()).toEqual([
+    { state: 'done', tasks: 2, ...all },
+    { state: 'cancelled', tasks: 1, ...all },
+    { state: 'expired', tasks: 1, ...all },
+  ]);
+  await add(1500);
+  for (let n = 0; n < 2; n++) {
+    const { lease } = await tock.claim('ended', { limit: 1000 });
+    await tock.post(`leases/${lease}/complete`, {});
+  }
+  const { ids: newest } = (await add(1)).body;
+  await tock.post(`tasks/${newest[0]}/cancel`);
+  expect(await ended()).toEqual([
+    { state: 'done', tasks: 1000, counted_all: false },
+    { state: 'cancelled', tasks: 1, counted_all: false },
+    { state: 'expired', tasks: 0, counted_all: false },
+  ]);
 });

@@ -40,6 +40,10 @@ test('a schedule is put, shown, listed, paused, resumed, run and dropped', async
   expect(fires).toMatchObject([{ outcome: 'run', task_id: run.body.id }]);
   const before = await tock.send(`GET ${path}/fires?before=${fires[0].number}`);
   expect(before.body.fires).toEqual([]);
+  const task = async (id: string, key?: string) =>
+    (await tock.send(`GET /v1/tasks/${id}`, key ? { key } : {})).body;
+  expect(await task(run.body.id)).toMatchObject({ state: 'ready', schedule: 'nightly' });
+  expect(await task((await tock.add('reports'))[0])).toMatchObject({ schedule: null });
   expect((await tock.send(`DELETE ${path}`)).body).toEqual({ dropped: true });
   for (const route of routesOf(path)) expect((await tock.send(route)).status, route).toBe(404);
 });

@@ -103,6 +103,7 @@ export const violations: Record<string, object> = {
   'waiting.dependent_has_no_ticket': { concurrency_key: 'g', ticket: 1, due_after_parents: at },
   'waiting.priority_is_0_to_9': { priority: 10 },
   'waiting.run_was_lost_less_often_than_begun': { lost: 1 },
+  'waiting.step_waits_for_event_or_child': { waits_for: 'time' },
   'waiting.ticket_is_for_a_concurrency_key': { ticket: 1 },
   'run_overrides.pending_change_has_changes': { kind: 'amended' },
   'run_overrides.kind_is_known': { kind: 'done' },

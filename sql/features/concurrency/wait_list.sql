@@ -11,7 +11,7 @@ begin
     return;
   end if;
   perform tock.promote_from(p_positions);
-  update tock.waiting w set due_at = 'infinity', ticket = n.ticket
+  update tock.waiting w set due_at = 'infinity', ticket = n.ticket, waits_for = null
   from (
     select c.position, coalesce(c.ticket, pg_catalog.nextval('tock.positions')) as ticket
     from (

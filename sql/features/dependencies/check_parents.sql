@@ -83,9 +83,9 @@ begin
   -- ready now gets the due time infinity, for which make_ready() stores a promotion at -infinity. With the
   -- time now, the next promotion would start there and miss rows that were due shortly before.
   update tock.waiting w set due_at = case when w.concurrency_key is null and w.due_after_parents <= v_now
-    then 'infinity'
-    else w.due_after_parents end,
-    due_after_parents = null, options = case when w.options ?| '{expires_at,resume,suspended}' then w.options
+    then 'infinity' else w.due_after_parents end,
+    due_after_parents = null, waits_for = null,
+    options = case when w.options ?| '{expires_at,resume,suspended}' then w.options
     else w.options || pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object('expires_at',
       greatest(w.due_after_parents, v_now) + (tock.policy(w.queue)).max_wait_seconds
         * interval '1 second')) end

@@ -22,6 +22,7 @@ declare
   v_step tock.steps;
   v_ended tock.ending[] := '{}';
   v_keeps boolean[] := '{}';
+  v_for_events boolean[] := '{}';
   v_children jsonb := '{}';
   v_at integer;
 begin
@@ -77,6 +78,7 @@ begin
         v_ended := v_ended || row(v_run.stream, v_run.position, 'superseded', null, null, due_at,
           v_run.attempt, v_run.lost, null, null)::tock.ending;
         v_keeps := v_keeps || false;
+        v_for_events := v_for_events || false;
         v_at := pg_catalog.cardinality(v_ended);
       end if;
       -- through tock.waiting while its concurrency key is paused
@@ -85,6 +87,7 @@ begin
       -- a failure keeps the key as the setting of the queue says
       v_keeps[v_at] := v_keeps[v_at] or coalesce((v_item ->> 'keep_concurrency_key')::boolean,
         state = 'retrying' and (tock.policy(v_run.queue)).concurrency_retry = 'keep');
+      v_for_events[v_at] := v_for_events[v_at] or v_step.kind = 'event';
       if v_step.child_id is not null then
         v_children := pg_catalog.jsonb_set(v_children, array[v_at::text],
           coalesce(v_children -> v_at::text, '[]') || pg_catalog.to_jsonb(v_step.child_id::text));
@@ -93,10 +96,7 @@ begin
   end loop;
   if v_ended <> '{}' then
     perform tock.end_runs(v_segment, v_ended);
-    perform tock.mark_suspended(v_ended, v_keeps);
-    if v_children <> '{}' then
-      perform tock.wait_for_invoked(v_ended, v_children);
-    end if;
+    perform tock.mark_suspended(v_ended, v_keeps, v_for_events, v_children);
     perform tock.close_lease(p_lease, v_segment);
     if v_options is not null then
       perform tock.after_runs_ended(v_segment, v_ended);

@@ -116,7 +116,7 @@ returns table (finding text, severity text, detail text, hint text) language sql
     select coalesce(n.task_id, tock.id_at(n.position, 0)) as id, n.created_at, n.options,
       count(*) over () as tasks
     from next n
-    where n.due_after_parents is not null
+    where n.due_after_parents is not null and n.waits_for is null
       and n.created_at < pg_catalog.clock_timestamp() - interval '5 seconds'
     order by n.created_at, n.position limit 1)
   select 'tasks wait for their parents', 'note',

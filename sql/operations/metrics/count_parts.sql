@@ -1,15 +1,12 @@
--- The upper bounds of the buckets for waiting and running times, in seconds; values above the last bound have
--- their own bucket. The upper bounds of the histogram buckets, in seconds; one more bucket holds the values
+-- The upper bounds of the buckets for waiting and running times, in seconds; one more bucket holds the values
 -- above the last bound. Each bound is at most 1.6 times the previous one, for the accuracy of percentile().
--- The arrays in tock.queue_metrics and tock.totals have this length: a change needs a migration that converts
--- them.
+-- The arrays in tock.queue_metrics and tock.totals are longer by one: another number needs a migration.
 create or replace function tock.bounds()
 returns double precision[] language sql immutable as $$
   select array[
     0.005, 0.007, 0.01, 0.016, 0.025, 0.035, 0.05, 0.07, 0.1, 0.16, 0.25, 0.35, 0.5, 0.7, 1, 1.6, 2.5, 3.5, 5,
-      7, 10, 15, 20, 30, 45,
-    60, 90, 120, 180, 240, 300, 450, 600, 900, 1200, 1800, 2700,
-    3600, 5400, 7200, 10800, 14400, 21600, 28800, 43200, 57600, 86400]::float8[]
+    7, 10, 15, 20, 30, 45, 60, 90, 120, 180, 240, 300, 450, 600, 900, 1200, 1800, 2700, 3600, 5400, 7200,
+    10800, 14400, 21600, 28800, 43200, 57600, 86400]::float8[]
 $$;
 
 -- The number of the bucket of a duration in seconds, from 1. A value that equals a bound is in the bucket

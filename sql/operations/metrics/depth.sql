@@ -93,11 +93,10 @@ begin
       returning m.*
     ), sums as (
       select g.queue, sum(g.enqueued) as enqueued, sum(g.started) as started, sum(g.passed) as passed,
-        sum(g.done) as done,
-        sum(g.failed) as failed, sum(g.lost) as lost, sum(g.dead) as dead, sum(g.cancelled) as cancelled,
-        sum(g.returned) as returned, max(g.ready) as ready, max(g.running) as running,
-        max(g.waiting) as waiting, max(g.oldest_ready_seconds) as oldest, sum(g.wait_seconds) as wait_seconds,
-        sum(g.run_seconds) as run_seconds,
+        sum(g.done) as done, sum(g.failed) as failed, sum(g.lost) as lost, sum(g.dead) as dead,
+        sum(g.cancelled) as cancelled, sum(g.returned) as returned, max(g.ready) as ready,
+        max(g.running) as running, max(g.waiting) as waiting, max(g.oldest_ready_seconds) as oldest,
+        sum(g.wait_seconds) as wait_seconds, sum(g.run_seconds) as run_seconds,
         tock.sum_counts(pg_catalog.array_agg(g.wait) filter (where g.wait is not null)) as wait,
         tock.sum_counts(pg_catalog.array_agg(g.run) filter (where g.run is not null)) as run
       from gone g group by g.queue
@@ -114,8 +113,7 @@ begin
       done = m.done + excluded.done, failed = m.failed + excluded.failed, lost = m.lost + excluded.lost,
       dead = m.dead + excluded.dead, cancelled = m.cancelled + excluded.cancelled,
       returned = m.returned + excluded.returned, ready = greatest(m.ready, excluded.ready),
-        running = greatest(m.running, excluded.running),
-      waiting = greatest(m.waiting, excluded.waiting),
+      running = greatest(m.running, excluded.running), waiting = greatest(m.waiting, excluded.waiting),
       oldest_ready_seconds = greatest(m.oldest_ready_seconds, excluded.oldest_ready_seconds),
       wait_seconds = m.wait_seconds + excluded.wait_seconds,
       run_seconds = m.run_seconds + excluded.run_seconds,

@@ -57,7 +57,7 @@ set work_mem = '64MB' as $$
       (1, 'tock_queue_ready', 'gauge', 'Ready tasks.', '', t.ready::numeric),
       (2, 'tock_queue_running', 'gauge', 'Runs that a worker holds.', '', t.running),
       (3, 'tock_queue_waiting', 'gauge',
-        'Tasks that wait for their time, a concurrency key or a parent, up to 100,000.', '', t.waiting),
+        'Tasks that wait, as for their time, a concurrency key or an event, up to 100,000.', '', t.waiting),
       (4, 'tock_queue_dead', 'gauge', 'Dead tasks that are kept.', '', t.dead_now),
       (5, 'tock_queue_oldest_ready_age_seconds', 'gauge', 'How long the oldest ready task has been ready.',
         '', greatest(0, extract(epoch from pg_catalog.clock_timestamp() - t.oldest_ready_at))),

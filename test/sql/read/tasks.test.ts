@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { list } from '../features/bulk_changes/bulk_changes.ts';
 import { taskInState } from '../kernel/change/changes.ts';
 import { client, databasePerFile } from '../test_database.ts';
-import { claim, enqueue, fail, leaseOf, numberedTasks } from '../verbs.ts';
+import { claim, complete, enqueue, fail, leaseOf, numberedTasks } from '../verbs.ts';
 
 databasePerFile();
 
@@ -38,4 +38,13 @@ test('a call reads a bounded number of rows, and the next continues there', asyn
   expect(first.scanned).toBeLessThan(12_000);
   const next = await list(client, { queue: q, tenant: 'one' }, first.cursor);
   expect(next).toMatchObject({ tasks: [{ id }], cursor: null });
+});
+
+test('done tasks are listed by the first call, whatever backlog came after them', async () => {
+  const q = 'backlog';
+  const ids = await enqueue(client, q, numberedTasks(3));
+  await complete(client, leaseOf(await claim(client, q, { limit: 3 })));
+  await enqueue(client, q, numberedTasks(12_000));
+  const { tasks } = await list(client, { queue: q, state: 'done' });
+  expect(tasks.map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
 });
