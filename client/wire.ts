@@ -452,7 +452,7 @@ export type Routes = {
         reason: string | null;
         created_at: string;
       }[];
-      /** The schedule whose fire made the task, for seven days. Null for a key of some tenants. */
+      /** The schedule that made the task, for seven days. Null for a key of some tenants. */
       schedule: string | null;
     };
   };
@@ -1012,9 +1012,7 @@ export type Routes = {
     answer: {
       states: {
         state: 'done' | 'cancelled' | 'expired';
-        /** The number of tasks in this state. */
         tasks: number;
-        /** Whether these are all tasks in this state. */
         counted_all: boolean;
       }[];
     };
@@ -2130,7 +2128,7 @@ export type Routes = {
         dependency: number;
         /** Tasks that wait in a step for a child. */
         child: number;
-        /** Tasks that wait in a step for an event, and for no child. */
+        /** Tasks that wait in a step for an event. */
         event: number;
       } | null;
     };
@@ -2182,7 +2180,7 @@ export type Routes = {
           dependency: number;
           /** Tasks that wait in a step for a child. */
           child: number;
-          /** Tasks that wait in a step for an event, and for no child. */
+          /** Tasks that wait in a step for an event. */
           event: number;
         } | null;
       }[];

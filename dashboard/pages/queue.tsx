@@ -53,7 +53,7 @@ export function Queue({ queue, address }: { queue: string; address: Address }) {
   const path = { queue };
   const polled = usePolling('GET /v1/queues/{queue}', { path });
   const concurrency_keys = usePolling('GET /v1/queues/{queue}/concurrency-keys', { path }, 10_000);
-  const ended = usePolling('GET /v1/queues/{queue}/ended', { path }, 15_000);
+  const ended = usePolling('GET /v1/queues/{queue}/ended', { path }, 30_000);
   const leases = usePolling('GET /v1/leases', { query: { queue, limit: 20 } }, 5000);
   const limited = polled.data?.max_running != null || polled.data?.rate_limit != null;
   const hasKeys = (concurrency_keys.data?.concurrency_keys.length ?? 0) > 0;

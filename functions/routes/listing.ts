@@ -168,8 +168,8 @@ export function listing(app: App, connect: Connect): void {
       states: z.array(
         z.strictObject({
           state: z.enum(['done', 'cancelled', 'expired']),
-          tasks: s.count.describe('The number of tasks in this state.'),
-          counted_all: s.flag.describe('Whether these are all tasks in this state.'),
+          tasks: s.count,
+          counted_all: s.flag,
         }),
       ),
     }),

@@ -104,7 +104,7 @@ const stats = {
       concurrency_key: s.count.describe('Tasks that wait for admission by a concurrency key.'),
       dependency: s.count.describe('Tasks that depend on others, and have not started.'),
       child: s.count.describe('Tasks that wait in a step for a child.'),
-      event: s.count.describe('Tasks that wait in a step for an event, and for no child.'),
+      event: s.count.describe('Tasks that wait in a step for an event.'),
     })
     .nullable()
     .describe('The waiting tasks by what they wait for. Null for `*`.'),

@@ -170,7 +170,5 @@ export const taskAnswer = z.strictObject({
   schedule: z
     .string()
     .nullable()
-    .describe(
-      'The schedule whose fire made the task, for seven days. Null for a key of some tenants.',
-    ),
+    .describe('The schedule that made the task, for seven days. Null for a key of some tenants.'),
 });

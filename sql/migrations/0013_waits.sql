@@ -16,7 +16,10 @@ update tock.waiting w set waits_for = case when w.due_after_parents is not null 
 where w.options ->> 'suspended' = w.position::text and w.ticket is null
   and (w.due_after_parents is not null or exists (
     select from tock.steps s
-    where s.task_id = w.task_id and s.kind = 'event' and s.state = 'waiting' and s.due_at >= w.due_at));
+    where s.task_id = w.task_id and s.kind = 'event' and s.state = 'waiting' and s.due_at >= w.due_at
+      and not exists (
+        select from tock.steps e where e.task_id = s.task_id and e.name = s.name
+          and e.state in ('done', 'failed', 'timed_out'))));
 
 create index schedule_history_by_task on tock.schedule_history (task_id, number) where task_id is not null;
 
