@@ -111,8 +111,7 @@ comment on function tock.series is
   'than two days ago, every point covers whole hours. A depth is the maximum in its point; it is null if '
   'nothing was counted then.';
 
--- Rates cover the whole minute before that of the last round, which was not over when it was counted. p95
--- covers five, since a minute of most queues has too few runs.
+-- Rates cover the minute before that of the last round, which was not over when it was counted; p95 five.
 create or replace function tock.overview()
 returns table (
   name text, paused boolean, ready bigint, running bigint, waiting bigint, dead bigint,
