@@ -84,7 +84,7 @@ test('waits on the overview and on the page of a queue count from readiness', as
 test('unset settings are shown, and rates name their period', async () => {
   await made.client.query(`select tock.put_queue('burst', '{"rate_burst": 5}')`);
   const page = await made.open();
-  await page.getByText('Started/s, 5 min').waitFor();
+  await page.getByText('Started/s, 1 min').waitFor();
   await goTo(page, 'queues/burst');
   const fact = (name: string) => page.locator('dt', { hasText: new RegExp(`^${name}$`) });
   await fact('rate_burst').waitFor();
