@@ -123,7 +123,8 @@ function Totals({ rows }: { rows: Row[] }) {
       {tiles.map(([name, value, state]) => (
         <div key={name}>
           <dt>
-            {state && <StateIcon state={state} />} {name}
+            {state && <StateIcon state={state} />}
+            {name}
           </dt>
           <dd>
             {state ? (
