@@ -104,6 +104,30 @@ export const stepScenarios: Record<string, Scenario> = {
     };
   },
 
+  async 'steps left for later are saved before a failure is told, and run again after a lost lease'(
+    { tock, advance },
+    q,
+  ) {
+    const ran: string[] = [];
+    let attempts = 0;
+    const flow: Handler = async (_task, { step }) => {
+      attempts++;
+      const note = (name: string, later: boolean) => step(name, () => ran.push(name), { later });
+      for (const name of ['a', 'b']) await note(name, true);
+      if (attempts === 1) throw Object.assign(new RetryIn(0), { details: {} });
+      await note('c', true);
+      if (attempts === 2) await advance(61);
+      await note('d', false);
+    };
+    const id = await tock.enqueue(q, 1);
+    for (const attempt of [1, 2, 3]) {
+      await tock.work(q, flow, { until: 'empty' });
+      await advance(attempt);
+    }
+    expect(ran).toEqual(['a', 'b', 'c', 'd', 'c', 'd']);
+    return some((await shown(tock, id)) ?? {}, 'state attempt lost');
+  },
+
   async 'a worker continues only tasks of the versions that it knows'({ tock, advance }, q) {
     const ran: string[] = [];
     const handler =
@@ -129,6 +153,7 @@ export const stepScenarios: Record<string, Scenario> = {
     }
     const steps = (await tock.steps(id))?.map((step) => some(step, 'name kind state version'));
     await work(3, [1, 2, 3]);
+    expect((await tock.steps(id))?.filter(({ unused }) => unused)).toEqual([]);
     expect(ran).toEqual(['version 2', 'version 3']);
     expect(released).toEqual([1, 0, 0, 1, 0, 0, 1, 0, 0]);
     return [steps, await shown(tock, id)];

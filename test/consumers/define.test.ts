@@ -124,9 +124,13 @@ test('a consumer runs no task of a version that it does not know', async () => {
       },
     });
   expect(() => consumer(2, [1])).toThrow('versions must include version, 2');
-  await there.tock.enqueue(queue, null);
+  const id = await there.tock.enqueue(queue, null);
   await there.drain([consumer(2, [1, 2])]);
   await there.tock.signal(`${queue}/go`);
   expect(await there.drain([consumer(1, [1])])).toMatchObject({ released: 1, done: 0 });
+  expect(await there.drain([consumer(2, [1, 2])])).toMatchObject({ released: 0, done: 0 });
   expect(ran).toEqual([2]);
+  await there.tock.change(id, { delay_seconds: 0 });
+  expect(await there.drain([consumer(2, [1, 2])])).toMatchObject({ done: 1 });
+  expect(ran).toEqual([2, 2]);
 });

@@ -1,10 +1,14 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { RetryIn } from '../../client/errors.ts';
 import type { ConsumerHandler } from '../../functions/consumers/context.ts';
 import { defineConsumer } from '../../functions/consumers/define.ts';
 import { drain } from '../../functions/consumers/drain.ts';
 import type { Connect } from '../../functions/database/types.ts';
+import { checkout } from '../../scripts/stack/paths.ts';
 import { expireLeases } from '../client/service.ts';
+import { blocksOf } from '../docs/blocks.ts';
 import { there, useConsumerService } from './service.ts';
 
 useConsumerService();
@@ -53,6 +57,24 @@ test('a statement and its step take effect together, once; the rows are its resu
     both: [null, 'x'],
   });
 });
+
+test.each(['docs/guides/steps.md', 'docs/steps-compared.md'])(
+  'step.with of %s inserts an invoice',
+  async (page) => {
+    const code = blocksOf(readFileSync(join(checkout, page), 'utf8'))
+      .map(({ text }) => text)
+      .find((text) => text.includes('await step.with('));
+    const AsyncFunction = (async () => {}).constructor as FunctionConstructor;
+    const run = AsyncFunction('step', 'payload', 'order', code ?? 'throw page');
+    await there.owner.query(`drop schema if exists shop cascade; create schema shop;
+    create table shop.invoices (id integer generated always as identity, order_id bigint);
+    grant usage on schema shop to tock_edge; grant all on shop.invoices to tock_edge`);
+    const { drained } = await worked((_task, { step }) => run(step, { order: 17 }, 17));
+    expect(drained).toMatchObject({ done: 1 });
+    const { rows } = await there.owner.query('select * from shop.invoices');
+    expect(rows).toEqual([{ id: 1, order_id: '17' }]);
+  },
+);
 
 test('a lost lease undoes the statement', async () => {
   const { drained, effects } = await worked(async ({ id }, { step }) => {

@@ -5,7 +5,7 @@ import { begin, invariantsAfterEach } from '../../kernel/sessions.ts';
 import { client, databasePerTest } from '../../test_database.ts';
 import { claim, complete, fail, type Run, rows, task, value } from '../../verbs.ts';
 import { putQueue } from '../concurrency/concurrency_keys.ts';
-import { begun, claimedSteps, next, save, saveAll, signal, stepsOf, wake } from './steps.ts';
+import { begun, claimedSteps, next, save, saveAll, signal, stepsOf, sweep, wake } from './steps.ts';
 
 databasePerTest();
 invariantsAfterEach();
@@ -14,13 +14,6 @@ const invoke = (name: string, options: object = {}) => ({
   name,
   invoke: { queue: 'child', payload: name, ...options },
 });
-
-/** Makes due what is left to be looked at, as time would. */
-async function sweep(): Promise<void> {
-  await client.query(`update tock.waiting set due_at = now() - interval '1 s'
-    where due_after_parents is not null and due_at < now() + interval '1 day'`);
-  await client.query('select tock.promote(p_sweep => true)');
-}
 
 async function endChild(result: unknown): Promise<Run> {
   const child = await next('child');

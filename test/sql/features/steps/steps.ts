@@ -68,6 +68,13 @@ export async function wake(on: pg.Client = client): Promise<void> {
   await on.query('select tock.promote(p_sweep => true)');
 }
 
+/** Makes due the next look at the children for which tasks wait, as time would. */
+export async function sweep(): Promise<void> {
+  await client.query(`update tock.waiting set due_at = now() - interval '1 s'
+    where due_after_parents is not null and due_at < now() + interval '1 day'`);
+  await client.query('select tock.promote(p_sweep => true)');
+}
+
 /** The saved steps that a worker gets with its lease. */
 export async function claimedSteps(run: Run): Promise<Step[]> {
   const { steps } = await row<{ steps: Record<string, { steps: Step[] }> }>(
