@@ -58,6 +58,11 @@ test('a task is shown with its steps below its runs', async () => {
     id,
     steps: [{ name: 'charge' }, { name: 'approval', event: 'orders/17' }],
   });
+  expect(await out('change', id, '--delay', '0')).toBe(`${id} is changed\n`);
+  expect(await json('task', id, '--steps')).toMatchObject({
+    state: 'ready',
+    steps: [{ name: 'charge' }, { name: 'approval', state: 'waiting' }],
+  });
   expect(await out('task', id)).not.toContain('charge');
   expect(await json('task', id)).not.toHaveProperty('steps');
 });
