@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { LeaseLost } from '../../../client/index.ts';
 import { queue, tock } from '../../client/service.ts';
-import { leased, scenario, taskOf, useTock } from './scenario.ts';
+import { advance, leased, scenario, taskOf, useTock } from './scenario.ts';
 
 useTock();
 
@@ -13,6 +13,18 @@ scenario(
     const { leased_until } = await lease.extend(3600);
     expect(Date.parse(leased_until)).toBeGreaterThan(Date.parse(lease.leased_until));
     expect((await taskOf(id)).runs[0]?.leased_until).toBe(leased_until);
+  },
+);
+
+scenario(
+  'a task whose lease was extended is completed after the first end of its lease',
+  'basic.test.ts: heartbeat keeps task alive past original claim timeout',
+  async () => {
+    const { id, lease } = await leased(queue());
+    await lease.extend(3600);
+    await advance(600);
+    await lease.complete([{ id, result: 'late' }]);
+    expect(await taskOf(id)).toMatchObject({ state: 'done', attempt: 1, lost: 0, result: 'late' });
   },
 );
 
