@@ -14,9 +14,6 @@ import { createSuspension, type Suspension, type UnsavedStep } from './suspend.t
 
 const MAX_BACKOFF_SECONDS = 3600;
 
-/** How the names of sleeps begin in which a task rests until a worker knows its version. No handler asks for them. */
-export const VERSION_REST = 'for version ';
-
 /** Does a step's work, then returns how to save it. */
 type Perform = (name: string) => Promise<() => StepOutcome | Promise<StepOutcome>>;
 
@@ -132,8 +129,9 @@ export function createSteps(leased: LeasedTask): RunSteps {
 
   async function finish(): Promise<void> {
     if (!saved && !leased.task.steps) return;
+    // No handler asks for the sleeps of ofVersions().
     for (const { name } of (await savedSteps()).values())
-      if (!names.has(name) && !name.startsWith(VERSION_REST)) saveLater({ name, unused: true });
+      if (!names.has(name) && !name.startsWith('for version ')) saveLater({ name, unused: true });
     await suspension.flush();
   }
 

@@ -8,7 +8,6 @@ import { type Handler, type Middleware, withMiddleware } from './handlers.ts';
 import type { EndWithClaim } from './leased_tasks.ts';
 import type { RunTask } from './run.ts';
 import type { Steps } from './step_types.ts';
-import { VERSION_REST } from './steps.ts';
 import { createStopSignal, type StopSignal } from './stop.ts';
 
 export type { WorkCounts } from './executor.ts';
@@ -198,7 +197,7 @@ const ofVersions =
   async (task, context) => {
     const began = await context.version();
     for (let seconds = 10; !versions.includes(began); seconds = Math.min(600, seconds * 2))
-      await context.sleep(`${VERSION_REST}${began}`, seconds);
+      await context.sleep(`for version ${began}`, seconds);
     return handler(task, context as never);
   };
 
