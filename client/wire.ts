@@ -267,19 +267,13 @@ export type Routes = {
       | {
           /** The tasks. The call adds all or none. */
           tasks: Task[];
-          /**
-           * The request id. A repeated call with it returns the same answer for 24 hours, and has no
-           * further effect.
-           */
+          /** The request id: a repeat within 24 hours returns the same answer, without further effect. */
           request_id?: string | null;
         }
       | {
           /** A payload for each task. For tasks without options this is the fastest form. */
           payloads: unknown[];
-          /**
-           * The request id. A repeated call with it returns the same answer for 24 hours, and has no
-           * further effect.
-           */
+          /** The request id: a repeat within 24 hours returns the same answer, without further effect. */
           request_id?: string | null;
         }
       | {
@@ -364,10 +358,7 @@ export type Routes = {
           headers?: Record<string, string> | null;
           /** In a queue with push, the endpoint of this task. */
           push_url?: string | null;
-          /**
-           * The request id. A repeated call with it returns the same answer for 24 hours, and has no
-           * further effect.
-           */
+          /** The request id: a repeat within 24 hours returns the same answer, without further effect. */
           request_id?: string | null;
         };
     answer: {
@@ -692,10 +683,7 @@ export type Routes = {
        * no steps.
        */
       from_step?: string | null;
-      /**
-       * The request id. A repeated call with it returns the same answer for 24 hours, and has no
-       * further effect.
-       */
+      /** The request id: a repeat within 24 hours returns the same answer, without further effect. */
       request_id?: string | null;
       /** Why the tasks run again. The old task shows it. */
       reason?: string | null;
@@ -727,10 +715,7 @@ export type Routes = {
        * no steps.
        */
       from_step?: string | null;
-      /**
-       * The request id. A repeated call with it returns the same answer for 24 hours, and has no
-       * further effect.
-       */
+      /** The request id: a repeat within 24 hours returns the same answer, without further effect. */
       request_id?: string | null;
       /** Why the tasks run again. The old task shows it. */
       reason?: string | null;
@@ -769,10 +754,7 @@ export type Routes = {
       to_queue?: string | null;
       /** Also rerun tasks that have a rerun already. Default: false. */
       again?: boolean | null;
-      /**
-       * The request id. A repeated call with it returns the same answer for 24 hours, and has no
-       * further effect.
-       */
+      /** The request id: a repeat within 24 hours returns the same answer, without further effect. */
       request_id?: string | null;
       /** Why the tasks run again. The old task shows it. */
       reason?: string | null;
@@ -811,10 +793,7 @@ export type Routes = {
       again?: boolean | null;
       /** Why the tasks run again. The old task shows it. */
       reason?: string | null;
-      /**
-       * The request id. A repeated call with it returns the same answer for 24 hours, and has no
-       * further effect.
-       */
+      /** The request id: a repeat within 24 hours returns the same answer, without further effect. */
       request_id?: string | null;
     };
     answer: {
@@ -1760,10 +1739,7 @@ export type Routes = {
       event: string;
       /** Any JSON of up to 256 KiB. Default: null. */
       payload?: unknown;
-      /**
-       * The request id. A repeated call with it returns the same answer for 24 hours, and has no
-       * further effect.
-       */
+      /** The request id: a repeat within 24 hours returns the same answer, without further effect. */
       request_id?: string | null;
     };
     answer: {
@@ -2366,10 +2342,7 @@ export type Routes = {
     };
     query: unknown;
     body: {
-      /**
-       * The request id. A repeated call with it returns the same answer for 24 hours, and has no
-       * further effect.
-       */
+      /** The request id: a repeat within 24 hours returns the same answer, without further effect. */
       request_id?: string | null;
     };
     answer: {
