@@ -33,6 +33,7 @@ export function flow(listener: unknown) {
       if (fails) throw new Error(`${name} fails`);
       return n;
     }
+    const look = await step('look', () => effect('look'), { later: true });
     const charge = await step('charge', () => effect('charge'));
     const stored = await invoice?.();
     await sleep('nap', { hours: 1 });
@@ -45,7 +46,7 @@ export function flow(listener: unknown) {
       waitFor('linked', linkedEventOf(id)),
       step.invoke('child', CHILDREN, id),
     ]);
-    const got = { charge, invoice: stored, pack, label, link, approval, linked, child };
+    const got = { look, charge, invoice: stored, pack, label, link, approval, linked, child };
     const retries = { max_attempts: 9, backoff_seconds: 3600 };
     const ship = await step('ship', () => effect('ship', got), retries);
     return { ...got, ship };
