@@ -99,6 +99,8 @@ for (const [look, options] of Object.entries(looks)) {
     await page.waitForFunction(
       () => document.querySelector('h1') && !/(Load|Look)ing …/.test(document.body.innerText),
     );
+    // Panels such as the parents of a task ask by themselves.
+    await page.waitForLoadState('networkidle');
     if (name === 'palette') await page.locator('.to-palette').click();
     // The charts are drawn after the answer.
     await page.waitForTimeout(1000);

@@ -46,11 +46,12 @@ const filters: FieldName[] = [
   'to',
 ];
 
-/** The number of tasks in a state, such as 1,000+ if there may be more; null while it is unknown. */
+/** The number of tasks in a state, such as 1,000+ if there may be more; null if it is unknown. */
 function countText(state: State, counts: Counts, ended: EndedCounts): string | null {
   if (state in counts) return count(counts[state as 'ready']);
   const counted = ended.find((of) => of.state === state);
-  return counted ? count(counted.tasks) + (counted.counted_all ? '' : '+') : null;
+  if (!counted || (counted.tasks === 0 && !counted.counted_all)) return null;
+  return count(counted.tasks) + (counted.counted_all ? '' : '+');
 }
 
 /** What a count with a plus sign is of. */
