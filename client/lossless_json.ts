@@ -3,10 +3,6 @@ type Reviver = (key: string, value: unknown, context?: { source?: string }) => u
 
 const { rawJSON } = JSON as RawJson;
 
-/** PostgreSQL writes 7e-05 where JavaScript writes 0.00007. */
-const isSameDouble = (source: string, value: number) =>
-  source.replace('e-0', 'e-') === value.toExponential();
-
 /** Parses JSON and keeps numbers as written; more digits than a double holds need Node 21 or newer. */
 export function parseLossless(json: string): unknown {
   const reviver: Reviver = (_key, value, { source } = {}) =>
@@ -14,7 +10,8 @@ export function parseLossless(json: string): unknown {
     rawJSON &&
     source !== undefined &&
     source !== String(value) &&
-    !isSameDouble(source, value)
+    // PostgreSQL writes 7e-05 where JavaScript writes 0.00007.
+    source.replace('e-0', 'e-') !== value.toExponential()
       ? rawJSON(source)
       : value;
   return JSON.parse(json, reviver as (key: string, value: unknown) => unknown);

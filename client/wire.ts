@@ -267,13 +267,13 @@ export type Routes = {
       | {
           /** The tasks. The call adds all or none. */
           tasks: Task[];
-          /** The request id: a repeat within 24 hours returns the same answer, without further effect. */
+          /** A repeat within 24 hours returns the same answer, without further effect. */
           request_id?: string | null;
         }
       | {
           /** A payload for each task. For tasks without options this is the fastest form. */
           payloads: unknown[];
-          /** The request id: a repeat within 24 hours returns the same answer, without further effect. */
+          /** A repeat within 24 hours returns the same answer, without further effect. */
           request_id?: string | null;
         }
       | {
@@ -358,7 +358,7 @@ export type Routes = {
           headers?: Record<string, string> | null;
           /** In a queue with push, the endpoint of this task. */
           push_url?: string | null;
-          /** The request id: a repeat within 24 hours returns the same answer, without further effect. */
+          /** A repeat within 24 hours returns the same answer, without further effect. */
           request_id?: string | null;
         };
     answer: {
@@ -443,7 +443,7 @@ export type Routes = {
         reason: string | null;
         created_at: string;
       }[];
-      /** The schedule that made the task, for seven days. Null for a key of some tenants. */
+      /** Its schedule, for seven days. Null for a key of some tenants. */
       schedule: string | null;
     };
   };
@@ -683,7 +683,7 @@ export type Routes = {
        * no steps.
        */
       from_step?: string | null;
-      /** The request id: a repeat within 24 hours returns the same answer, without further effect. */
+      /** A repeat within 24 hours returns the same answer, without further effect. */
       request_id?: string | null;
       /** Why the tasks run again. The old task shows it. */
       reason?: string | null;
@@ -715,7 +715,7 @@ export type Routes = {
        * no steps.
        */
       from_step?: string | null;
-      /** The request id: a repeat within 24 hours returns the same answer, without further effect. */
+      /** A repeat within 24 hours returns the same answer, without further effect. */
       request_id?: string | null;
       /** Why the tasks run again. The old task shows it. */
       reason?: string | null;
@@ -754,7 +754,7 @@ export type Routes = {
       to_queue?: string | null;
       /** Also rerun tasks that have a rerun already. Default: false. */
       again?: boolean | null;
-      /** The request id: a repeat within 24 hours returns the same answer, without further effect. */
+      /** A repeat within 24 hours returns the same answer, without further effect. */
       request_id?: string | null;
       /** Why the tasks run again. The old task shows it. */
       reason?: string | null;
@@ -793,7 +793,7 @@ export type Routes = {
       again?: boolean | null;
       /** Why the tasks run again. The old task shows it. */
       reason?: string | null;
-      /** The request id: a repeat within 24 hours returns the same answer, without further effect. */
+      /** A repeat within 24 hours returns the same answer, without further effect. */
       request_id?: string | null;
     };
     answer: {
@@ -927,8 +927,8 @@ export type Routes = {
       /** Only tasks with this concurrency key. It needs `queue`. The answer is one page. */
       concurrency_key?: string;
       /**
-       * Only tasks that wait for their time or backoff, for admission by a concurrency key, for
-       * other tasks, or in a step for a child or an event.
+       * Only tasks that wait for this: a time is also that of a backoff, a child and an event are
+       * those of steps.
        */
       waiting_for?: 'time' | 'concurrency_key' | 'dependency' | 'child' | 'event';
       /**
@@ -1739,7 +1739,7 @@ export type Routes = {
       event: string;
       /** Any JSON of up to 256 KiB. Default: null. */
       payload?: unknown;
-      /** The request id: a repeat within 24 hours returns the same answer, without further effect. */
+      /** A repeat within 24 hours returns the same answer, without further effect. */
       request_id?: string | null;
     };
     answer: {
@@ -2100,11 +2100,11 @@ export type Routes = {
         time: number;
         /** Tasks that wait for admission by a concurrency key. */
         concurrency_key: number;
-        /** Tasks that depend on others, and have not started. */
+        /** Tasks that depend on others. */
         dependency: number;
-        /** Tasks that wait in a step for a child. */
+        /** For a child of a step. */
         child: number;
-        /** Tasks that wait in a step for an event. */
+        /** For an event. */
         event: number;
       } | null;
     };
@@ -2152,11 +2152,11 @@ export type Routes = {
           time: number;
           /** Tasks that wait for admission by a concurrency key. */
           concurrency_key: number;
-          /** Tasks that depend on others, and have not started. */
+          /** Tasks that depend on others. */
           dependency: number;
-          /** Tasks that wait in a step for a child. */
+          /** For a child of a step. */
           child: number;
-          /** Tasks that wait in a step for an event. */
+          /** For an event. */
           event: number;
         } | null;
       }[];
@@ -2342,7 +2342,7 @@ export type Routes = {
     };
     query: unknown;
     body: {
-      /** The request id: a repeat within 24 hours returns the same answer, without further effect. */
+      /** A repeat within 24 hours returns the same answer, without further effect. */
       request_id?: string | null;
     };
     answer: {

@@ -197,7 +197,7 @@ export const leaseSeconds = whole(1, 86_400).describe(
 
 /** A call repeated with the same request id within 24 hours returns the same answer and has no further effect. */
 export const requestId = text(200).describe(
-  'The request id: a repeat within 24 hours returns the same answer, without further effect.',
+  'A repeat within 24 hours returns the same answer, without further effect.',
 );
 export const repeatHeaders = z.object({
   'Idempotency-Key': text(200)

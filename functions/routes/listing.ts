@@ -105,7 +105,7 @@ export function listing(app: App, connect: Connect): void {
         .word('time', 'concurrency_key', 'dependency', 'child', 'event')
         .optional()
         .describe(
-          'Only tasks that wait for their time or backoff, for admission by a concurrency key, for other tasks, or in a step for a child or an event.',
+          'Only tasks that wait for this: a time is also that of a backoff, a child and an event are those of steps.',
         ),
       payload: s
         .text(2000)
@@ -158,9 +158,8 @@ export function listing(app: App, connect: Connect): void {
     tag: 'Tasks',
     summary: 'Count the done, cancelled and expired tasks of a queue',
     description:
-      'The call counts up to 1,000 done tasks. Cancelled and expired ones are counted among the newest 1,000 tasks of the queue. The count of dead tasks is that of the queue.',
-    returns:
-      'The counts. `counted_all` is false if there may be more: the list of the state then has at least this many.',
+      'The call counts up to 1,000 done tasks, and the cancelled and expired ones among the newest 1,000 tasks of the queue.',
+    returns: 'The counts. `counted_all` is false if there may be more.',
     params: s.queueParams,
     statement: authorized('read', '$2', 'e.states', ended),
     values: ({ params }) => [params.queue],

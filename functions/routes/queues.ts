@@ -102,9 +102,9 @@ const stats = {
     .strictObject({
       time: s.count.describe('Tasks that wait for their time, or for their backoff.'),
       concurrency_key: s.count.describe('Tasks that wait for admission by a concurrency key.'),
-      dependency: s.count.describe('Tasks that depend on others, and have not started.'),
-      child: s.count.describe('Tasks that wait in a step for a child.'),
-      event: s.count.describe('Tasks that wait in a step for an event.'),
+      dependency: s.count.describe('Tasks that depend on others.'),
+      child: s.count.describe('For a child of a step.'),
+      event: s.count.describe('For an event.'),
     })
     .nullable()
     .describe('The waiting tasks by what they wait for. Null for `*`.'),

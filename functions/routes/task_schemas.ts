@@ -170,5 +170,5 @@ export const taskAnswer = z.strictObject({
   schedule: z
     .string()
     .nullable()
-    .describe('The schedule that made the task, for seven days. Null for a key of some tenants.'),
+    .describe('Its schedule, for seven days. Null for a key of some tenants.'),
 });
