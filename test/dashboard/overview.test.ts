@@ -34,7 +34,7 @@ beforeAll(async () => {
 /** The rows of a chart's table that have more than zeros and unknown values, without their times. */
 async function valuesOf(page: Page, title: string): Promise<Record<string, string>[]> {
   const chart = page.getByRole('figure', { name: title });
-  await chart.getByText('As a table').click();
+  await chart.getByText('As a table').press('Enter');
   const table = chart.getByRole('table');
   await table.waitFor();
   const names = (await table.getByRole('columnheader').allInnerTexts()).slice(1);
@@ -43,7 +43,7 @@ async function valuesOf(page: Page, title: string): Promise<Record<string, strin
     .evaluateAll((all) =>
       all.map((row) => [...row.querySelectorAll('td')].map(({ textContent }) => textContent ?? '')),
     );
-  await chart.getByText('As a table').click();
+  await chart.getByText('As a table').press('Enter');
   return rows
     .filter((row) => row.some((value) => value !== '0' && value !== '–'))
     .map((row) => Object.fromEntries(row.map((value, n) => [names[n], value])));
