@@ -43,6 +43,7 @@ const apart = [
   ),
   '/v1/queues/{queue}/bulk-changes',
   '/v1/queues/{queue}/claim-for-worker',
+  '/v1/queues/{queue}/ended',
   '/v1/queues/{queue}/limits/reset',
   '/v1/queues/{queue}/push-secret',
   '/v1/queues/{queue}/push-secret/rotate',
