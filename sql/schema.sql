@@ -3376,7 +3376,7 @@ function tock.take_task(p_pool text, p_worker text, p_lease_seconds integer DEFA
 
 function tock.task(p_id bigint)
   returns TABLE(id bigint, queue text, state text, priority integer, tenant text, attempt integer, max_attempts integer, lost integer, created_at timestamp with time zone, run_at timestamp with time zone, ended_at timestamp with time zone, payload json, result jsonb, error jsonb, options jsonb, progress real, note text, runs jsonb, rerun_of bigint, reruns jsonb, schedule text)
-  -- A task by its id or the id of any of its runs: its state, and all its runs in order with queue, worker, times, progress, result and error. The schedule is that of the fire that made it, for seven days. No row if there is none, or if it ended longer ago than the retention of its queue.
+  -- A task by its id or the id of any of its runs: its state, and all its runs in order with queue, worker, times, progress, result and error. The schedule is that of a fire that has this task, for seven days. No row if there is none, or if it ended longer ago than the retention of its queue.
   -- for tock_admin, tock_edge, tock_producer, tock_worker
 
 function tock.task_of(p_schedule schedules, p_fire_at timestamp with time zone)

@@ -8,7 +8,7 @@ export const slow = [
   // Load, races and size, in any folder.
   'test/**/*{-load,-races,-large,-many,-repeats,flat,plans,stress}.test.ts',
   // Quick runs use the browser only in dashboard/pages, and workerd only in worker/worker.
-  'test/dashboard/{actions,audit-log,axe,bulk-changes,counts,diagnoses,edges,empty-lists,focus}.test.ts',
+  'test/dashboard/{actions,all-matching,audit-log,axe,bulk-changes,counts,diagnoses,edges,empty-lists,focus}.test.ts',
   'test/dashboard/{forms,groups,lists,overview,schedules,shell,steps,task,variables,workers}.test.ts',
   'test/waiting/{one-process,workerd}.test.ts',
   'test/worker/{archive,bundle,edges}.test.ts',

@@ -1,14 +1,16 @@
-import { spawnSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { checkout } from '../stack/paths.ts';
-import { commandReference } from './cli.ts';
 import { settingsReference } from './configuration.ts';
 import { httpReference } from './http.ts';
 import { sqlReference } from './sql.ts';
 
 /** What follows this line of a page is generated; what stands above is written by hand. */
 export const mark = '<!-- `npm run reference` writes what follows. -->';
+
+const commandReference = () =>
+  execFileSync(process.execPath, [join(checkout, 'cli/reference.ts')], { encoding: 'utf8' });
 
 const makers: Record<string, () => string | Promise<string>> = {
   http: httpReference,

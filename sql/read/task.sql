@@ -114,7 +114,7 @@ begin
     select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('id', r.id::text, 'kind', r.kind,
       'reason', r.reason, 'created_at', r.created_at) order by r.number), '[]')
     from tock.reruns r where r.of_id = v_task_id);
-  -- with a unique key several fires have the same task
+  -- with a unique key several fires have the same task, and a fire one that was there before
   schedule := (
     select d.schedule from tock.schedule_history d where d.task_id = v_task_id
     order by d.task_id, d.number limit 1);
@@ -140,5 +140,5 @@ end $$;
 
 comment on function tock.task is
   'A task by its id or the id of any of its runs: its state, and all its runs in order with queue, worker, '
-  'times, progress, result and error. The schedule is that of the fire that made it, for seven days. No row '
-  'if there is none, or if it ended longer ago than the retention of its queue.';
+  'times, progress, result and error. The schedule is that of a fire that has this task, for seven days. '
+  'No row if there is none, or if it ended longer ago than the retention of its queue.';

@@ -9,7 +9,7 @@ const allowed: Record<string, string[]> = {
   functions: ['client'],
   migrate: ['functions'],
   cli: ['client', 'functions', 'migrate'],
-  scripts: ['cli', 'client', 'functions', 'migrate'],
+  scripts: ['client', 'functions', 'migrate'],
   'functions/database': ['functions/env.ts', 'functions/timeouts.ts'],
 };
 

@@ -1,7 +1,7 @@
 import type { Context } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { Env } from '../../http/endpoint.ts';
-import { refusal } from '../../http/problem.ts';
+import { problem, refusal } from '../../http/problem.ts';
 import type { Adapter, CallTock } from '../adapter.ts';
 import { readForeignBytes } from '../foreign_body.ts';
 import type { Call, Handler } from './call.ts';
@@ -100,21 +100,18 @@ function rateLimitHeaders(detail: string, headers: Headers): Record<string, stri
 }
 
 /** The client shows the text of the body. */
-function refused(error: unknown): Response {
-  if (!(error instanceof HTTPException)) {
-    console.error(`500 qstash ${(error as Error).message}`);
-    return Response.json({ error: "The error is in the Worker's log." }, { status: 500 });
-  }
-  const { status, message } = error;
-  const { hint, headers: own } = (error.cause ?? {}) as {
-    hint?: string;
-    headers?: Record<string, string>;
+async function refused(error: Error, c: Context<Env>): Promise<Response> {
+  const answer = problem(error, c);
+  const { status, detail, ...more } = (await answer.json()) as Record<string, string>;
+  // The hints of Tock's statuses are about its own routes.
+  const { hint } = error instanceof HTTPException ? ((error.cause ?? {}) as typeof more) : more;
+  const retryAfter = answer.headers.get('Retry-After');
+  const headers = {
+    ...(retryAfter !== null && { 'Retry-After': retryAfter }),
+    ...(answer.status === 429 && rateLimitHeaders(`${detail}`, answer.headers)),
   };
-  const headers = new Headers(own);
-  if (status === 429)
-    for (const [name, value] of Object.entries(rateLimitHeaders(message, headers)))
-      headers.set(name, value);
-  return Response.json({ error: [message, hint].filter(Boolean).join(' ') }, { status, headers });
+  const text = [detail, hint].filter(Boolean).join(' ');
+  return Response.json({ error: text }, { status: Number(status), headers });
 }
 
 async function handle(c: Context<Env>, tock: CallTock): Promise<Response> {
@@ -128,7 +125,7 @@ async function handle(c: Context<Env>, tock: CallTock): Promise<Response> {
       bytes: () => readForeignBytes(c, tock),
     });
   } catch (error) {
-    return refused(error);
+    return await refused(error as Error, c);
   }
 }
 

@@ -14,10 +14,10 @@ const isDead = ({ task }: MessageTask) => task.state === 'dead' && task.reruns.l
 /** The dead letters of the ids or filters in a query. */
 async function deadLetters(call: Call): Promise<{ letters: MessageTask[]; cursor?: string }> {
   const { query, tock } = call;
-  const ids = await idsIn(call, 'dlqIds');
+  const ids = await idsIn(call, 'dlqIds', COUNT);
   const count = countIn(query, COUNT, COUNT);
   const page = ids
-    ? { ids: ids.slice(0, COUNT) }
+    ? { ids }
     : await findIds(call, await placesOf(call, 'dead'), count, ['responseStatus']);
   const status = query.get('responseStatus');
   const all = (await readMessages(tock, page.ids)).filter(isDead);

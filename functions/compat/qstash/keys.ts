@@ -1,4 +1,3 @@
-import type { Bindings } from '../../env.ts';
 import { refusal } from '../../http/problem.ts';
 import { masterSecrets } from '../../push/secret.ts';
 import type { CallTock } from '../adapter.ts';
@@ -27,13 +26,11 @@ export const getKeys: Handler = async ({ tock, env }) => {
 
 /** The next key signs from now on. Receivers that have the pair of before know it. */
 export const rotateKeys: Handler = async ({ tock, env }) => {
-  refuseTwoSecrets(env);
+  if (masterSecrets(env).length > 1) {
+    // While TOCK_PUSH_SECRET changes, the next key is that of the new secret. The call checks the key.
+    await generationAfter(tock, () => tock('GET', path));
+    throw refusal(409, 'TOCK_PUSH_SECRET is being changed: remove the old secret first.');
+  }
   const rotate = () => tock('POST', `${path}/rotate`, { overlap_seconds: 0 });
   return json(await signingKeys(env, await generationAfter(tock, rotate)));
 };
-
-/** While TOCK_PUSH_SECRET changes, the next key is that of the new secret. */
-function refuseTwoSecrets(env: Bindings): void {
-  if (masterSecrets(env).length > 1)
-    throw refusal(409, 'TOCK_PUSH_SECRET is being changed: remove the old secret first.');
-}

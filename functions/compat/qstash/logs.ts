@@ -56,9 +56,9 @@ function isWanted({ query }: Call) {
 
 export const listEvents: Handler = async (call) => {
   const { query, tock } = call;
-  const ids = await idsIn(call, 'messageIds');
+  const ids = await idsIn(call, 'messageIds', MAX_COUNT);
   const page: { ids: string[]; cursor?: string } = ids
-    ? { ids: ids.slice(0, MAX_COUNT) }
+    ? { ids }
     : await findIds(call, await placesOf(call), countIn(query, COUNT, MAX_COUNT), ['state']);
   const messages = await readMessages(tock, page.ids);
   const events = (await Promise.all(messages.map(describe))).flat().filter(isWanted(call));

@@ -35,6 +35,12 @@ function groupReader(tock: CallTock): ReadGroup {
   };
 }
 
+/** A URL group multiplies a message, so a small body may become a large call. */
+function refuseTooMuch(tasks: number, bytes: number): void {
+  if (tasks > MAX_ITEMS || bytes > MAX_BYTES)
+    throw refusal(413, 'The messages are too many or too large for one call.');
+}
+
 async function itemOf(
   { env }: Call,
   readGroup: ReadGroup,
@@ -53,6 +59,7 @@ async function itemOf(
           url,
           more: { topic: to.group, endpoint: name },
         }));
+  refuseTooMuch(endpoints.length, endpoints.length * body.body.length);
   const tasks = endpoints.map(({ url, more }) => {
     const message = messageTo(url, options, body, more);
     return withUniqueKey(taskOf(message, options, queue), options);
@@ -82,8 +89,7 @@ async function checkQueues(tock: CallTock, byQueue: Map<string, Task[]>): Promis
     const { max_payload_bytes } = await readyQueue(tock, queue);
     if (tasks.some(({ payload }) => sizeOf(payload) + SPARE_BYTES > max_payload_bytes))
       throw refusal(413, `A message of this queue has up to ${max_payload_bytes} bytes.`);
-    if (tasks.length > MAX_ITEMS || sizeOf({ tasks }) > MAX_BYTES)
-      throw refusal(413, 'The messages of one queue are too many or too large for one call.');
+    refuseTooMuch(tasks.length, sizeOf({ tasks }));
   }
 }
 
@@ -102,8 +108,11 @@ async function duplicatesOf(tock: CallTock, idOf: Map<Task, string>): Promise<Se
 /** Publishes items; returns for each a message, or a list of them. */
 async function publishItems(tock: CallTock, items: Item[]): Promise<(Published | Published[])[]> {
   const byQueue = new Map<string, Task[]>();
-  for (const { queue, tasks } of items)
-    byQueue.set(queue, [...(byQueue.get(queue) ?? []), ...tasks]);
+  for (const { queue, tasks } of items) {
+    const ofQueue = byQueue.get(queue) ?? [];
+    ofQueue.push(...tasks);
+    byQueue.set(queue, ofQueue);
+  }
   if (byQueue.size > 1) await checkQueues(tock, byQueue);
   // The last message with a key decides, as with single calls.
   const flows = new Map(items.flatMap(({ flow }) => (flow ? [[flow.key, flow] as const] : [])));
@@ -157,6 +166,7 @@ export const batch: Handler = async (call) => {
     throw refusal(400, `The body must be a list of 1 to ${MAX_MESSAGES} messages.`);
   const items: Item[] = [];
   const readGroup = groupReader(call.tock);
+  let [tasks, bytes] = [0, 0];
   for (const [n, entry] of list.entries()) {
     const { destination, headers, body = '', queue } = Object(entry);
     if (typeof destination !== 'string' || typeof (body ?? '') !== 'string')
@@ -166,7 +176,11 @@ export const batch: Handler = async (call) => {
     const options = optionsOf(headersOf(headers));
     if (options.cron !== undefined) throw refusal(400, `message ${n}: a batch has no schedules`);
     const content = bodyOf(bytesOf(body ?? ''));
-    items.push(await itemOf(call, readGroup, destination, options, content, queue || undefined));
+    const item = await itemOf(call, readGroup, destination, options, content, queue || undefined);
+    tasks += item.tasks.length;
+    bytes += item.tasks.length * content.body.length;
+    refuseTooMuch(tasks, bytes);
+    items.push(item);
   }
   return json(await publishItems(call.tock, items));
 };

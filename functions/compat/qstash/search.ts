@@ -10,8 +10,6 @@ import { isQstashQueue, tockQueue } from './names.ts';
 export type MessageTask = { task: TockTask; message: Message };
 
 type Run = {
-  id: string;
-  attempt: number;
   state: string;
   started_at: string | null;
   ended_at: string | null;
@@ -21,7 +19,6 @@ export type TockTask = {
   id: string;
   queue: string;
   state: string;
-  attempt: number;
   max_attempts: number;
   created_at: string;
   run_at: string | null;
@@ -83,13 +80,18 @@ export async function qstashQueues(tock: CallTock): Promise<Counted[] | null> {
 export const isId = (text: string) => s.id.safeParse(text).success;
 
 /** The ids that a query names by this or by messageId, null if it has filters instead. */
-export async function idsIn({ query, tock }: Call, name: string): Promise<string[] | null> {
+export async function idsIn(
+  { query, tock }: Call,
+  name: string,
+  most = 1000,
+): Promise<string[] | null> {
   const key = [name, 'messageId'].find((one) => query.has(one));
   if (key === undefined) return null;
   const beside = [key, 'count', 'cursor', 'state'];
   const other = [...query.keys()].find((one) => !beside.includes(one));
   if (other !== undefined) throw refusal(400, `${key}: not together with ${other.slice(0, 100)}`);
   const ids = values(query, key).filter(isId);
+  if (ids.length > most) throw refusal(400, `${key}: up to ${most} ids a call`);
   // No other call of Tock checks the key.
   if (ids.length === 0) await checkKey(tock);
   return ids;
@@ -116,7 +118,11 @@ export function countIn(query: URLSearchParams, byDefault: number, most: number)
 export type Place = { queue?: string; state?: string };
 
 /** The queues that a filter names. */
-export const namedQueues = ({ query }: Call) => values(query, 'queueName').map(tockQueue);
+export function namedQueues({ query }: Call): string[] {
+  const names = new Set(values(query, 'queueName'));
+  if (names.size > MAX_QUERIES) throw refusal(400, `queueName: up to ${MAX_QUERIES} queues`);
+  return [...names].map(tockQueue);
+}
 
 /** The places of these states (none: any) in the queues of a filter, or in all that the key allows. */
 export async function placesOf(call: Call, ...states: string[]): Promise<Place[]> {
@@ -139,8 +145,9 @@ function queriesFor(
   for (const [name, part] of Object.entries(parts)) {
     const wanted = values(query, name);
     if (wanted.length === 0) continue;
+    if (wanted.length * contained.length > MAX_QUERIES)
+      throw refusal(400, 'too many values of filters');
     contained = wanted.flatMap((value) => contained.map((one) => ({ ...one, ...part(value) })));
-    if (contained.length > MAX_QUERIES) throw refusal(400, 'too many values of filters');
   }
   const [from, to] = [instant(query, 'fromDate'), instant(query, 'toDate')];
   return places.flatMap((place) =>

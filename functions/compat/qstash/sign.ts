@@ -18,7 +18,7 @@ const base64url = (bytes: Uint8Array) =>
   toBase64(bytes).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
 
 const derive = async (master: string, generation: number) =>
-  `sig_${base64url(await hmac(master, `tock qstash ${generation}`))}`;
+  `sig_${base64url(await hmac(master, `tock/qstash/${generation}`))}`;
 
 /**
  * The keys of a generation: the next one is the current one of the next generation. With two secrets in

@@ -3,8 +3,9 @@
 -- deadlock. A lease of one run is locked exclusively: the call that ends its run also closes it, and
 -- end_lease() need not read results. p_ids are ids of tasks or runs. The id of a first run is the id of its
 -- task, so most ids are found by primary key. Only the remaining ids are looked up among the retried runs of
--- the lease. The materialized lease and the laterals with offset 0 are fences: with poor statistics the
--- planner would start with all runs or all leases of a stream.
+-- the lease. A row's id is that of the task, and n the place in p_ids. The materialized lease and the
+-- laterals with offset 0 are fences: with poor statistics the planner would start with all runs or all leases
+-- of a stream.
 create or replace function tock.lock_lease_runs_{suffix}(
   p_lease uuid, p_segment integer, p_ids bigint[], p_exclusive boolean)
 returns tock.leased_run[] language plpgsql volatile as $$

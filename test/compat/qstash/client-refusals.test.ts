@@ -110,6 +110,7 @@ test('an unknown key is refused also where its request names nothing that could 
     'GET /v2/dlq?dlqIds=x',
     'DELETE /v2/dlq?dlqIds=x',
     'POST /v2/dlq/retry?dlqIds=x',
+    'POST /v2/keys/rotate',
   ])
     expect([route, (await world.send(route, { headers })).status]).toEqual([route, 401]);
 });
@@ -277,4 +278,22 @@ test('without TOCK_COMPAT there is no such route, and a name that is no adapter 
   expect(refused.text).not.toContain('secret-value');
   await plain.database.drop();
   await wrong.database.drop();
+});
+
+test('a call whose URL group, queues or ids would become too much work is refused, and adds nothing', async () => {
+  const endpoints = [1, 2, 3].map((n) => ({ url: world.on(`/large-${n}`, 200) }));
+  await qstash.urlGroups.addEndpoints({ name: 'large', endpoints });
+  const before = await counts();
+  const body = 'x'.repeat(2_000_000);
+  await expect(qstash.publish({ urlGroup: 'large', body })).rejects.toThrow('too large');
+  await expect(qstash.batch([{ urlGroup: 'large', body }])).rejects.toThrow('too large');
+  const list = (count: number) => Array.from({ length: count }, (_, n) => n + 1).join(',');
+  for (const route of [
+    `DELETE /v2/messages?queueName=${list(51)}`,
+    `GET /v2/logs?label=${list(51)}`,
+    `POST /v2/dlq/retry?dlqIds=${list(101)}`,
+    `GET /v2/logs?messageIds=${list(101)}`,
+  ])
+    expect([route, (await world.send(route)).status]).toEqual([route, 400]);
+  expect(await counts()).toEqual(before);
 });

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { program } from '../../cli/program.ts';
+import { program } from './program.ts';
 
 /** All commands without subcommands, each with the words that a user types. */
 function commands(of: Command, path: string): { typed: string; command: Command }[] {
@@ -9,8 +9,8 @@ function commands(of: Command, path: string): { typed: string; command: Command 
   });
 }
 
-/** The commands with their arguments and options, from the program itself. */
-export function commandReference(): string {
+/** The commands with their arguments and options, as Markdown. */
+function commandReference(): string {
   const all = commands(program(), 'tock');
   const index = all.map(
     ({ typed, command }) =>
@@ -40,3 +40,6 @@ export function commandReference(): string {
     .join('\n\n');
   return `| command | what it does |\n|---|---|\n${index.join('\n')}\n\n${details}`;
 }
+
+// `npm run reference` runs this file.
+process.stdout.write(commandReference());
