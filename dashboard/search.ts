@@ -14,6 +14,7 @@ export const searchFields = {
   tenant: 'Tenant',
   worker: 'Worker',
   error: 'Exact error',
+  rerun: 'Run again',
   unique_key: 'Unique key',
   concurrency_key: 'Concurrency key',
   payload: 'Payload contains',
@@ -48,6 +49,7 @@ const notInArchive = {
   concurrency_key: 'concurrency key',
   payload: 'payload',
   waiting_for: 'what a task waits for',
+  rerun: 'reruns',
 };
 
 /** The reason why a search is impossible, or null. */

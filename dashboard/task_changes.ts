@@ -40,31 +40,33 @@ const unfinished = ({ state }: Changeable) => !ended.has(state);
 const changed = ({ tasks }: { tasks: { changed: boolean }[] }) =>
   tasks.filter((task) => task.changed).length;
 
-async function rerun(key: string, { ids, requestId }: Batch, again: boolean): Promise<number> {
-  const body = { ids, request_id: requestId, reason: 'from the dashboard', again };
-  const { tasks } = await call(key, 'POST /v1/tasks/rerun', { body });
-  return tasks.filter(({ rerun_id }) => rerun_id !== null).length;
-}
+const rerun =
+  (again: boolean) =>
+  async (key: string, { ids, requestId }: Batch): Promise<number> => {
+    const body = { ids, request_id: requestId, reason: 'from the dashboard', again };
+    const { tasks } = await call(key, 'POST /v1/tasks/rerun', { body });
+    return tasks.filter(({ rerun_id }) => rerun_id !== null).length;
+  };
 
 export const changes: Change[] = [
   {
     name: 'Rerun',
     confirmLabel: 'Rerun',
     title: (tasks) => `Rerun ${tasks}?`,
-    text: 'Each runs again as a new task.',
+    text: 'Each runs again as a new task. Tasks that were run again already are left out.',
     done: () => 'rerun',
-    appliesTo: (task) => !unfinished(task),
-    send: (key, batch) => rerun(key, batch, true),
+    appliesTo: (task) => !unfinished(task) && !task.rerun,
+    // Another call may have rerun some since the list was read.
+    send: rerun(false),
   },
   {
-    name: 'Redrive',
-    confirmLabel: 'Redrive',
-    title: (tasks) => `Rerun ${tasks} that died?`,
-    text: 'Each runs again as a new task. Dead tasks that have a rerun already are left out.',
+    name: 'Rerun once more',
+    confirmLabel: 'Rerun once more',
+    title: (tasks) => `Rerun ${tasks} once more?`,
+    text: 'These were run again already. Each runs once more, as a new task.',
     done: () => 'rerun',
-    appliesTo: ({ state, rerun: again }) => state === 'dead' && !again,
-    // Another call may have rerun some since the list was read.
-    send: (key, batch) => rerun(key, batch, false),
+    appliesTo: (task) => !unfinished(task) && !!task.rerun,
+    send: rerun(true),
   },
   {
     name: 'Priority',

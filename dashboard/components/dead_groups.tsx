@@ -14,18 +14,15 @@ import { Ago, Updated } from './times.tsx';
 
 type Group = Answer<'GET /v1/queues/{queue}/dead'>['groups'][number];
 
-/**
- * Explains why the tile and the groups differ: the tile counts all stored dead tasks, the groups those that can be
- * rerun.
- */
+/** Explains why the tab and the groups differ: the tab counts all stored dead tasks, the groups those without a rerun. */
 function UncountedDead({ dead, groups }: { dead: number | null | undefined; groups: Group[] }) {
   const uncounted = (dead ?? 0) - groups.reduce((all, { tasks }) => all + tasks, 0);
   if (uncounted <= 0) return null;
   return (
     <p class="hint">
       {plural(dead, 'dead task is', 'dead tasks are')} stored.{' '}
-      {plural(uncounted, 'of them is', 'of them are')} not counted here: rerun since, or older than
-      this queue's retention.
+      {plural(uncounted, 'of them is', 'of them are')} not counted here: run again already, or older
+      than this queue's retention.
     </p>
   );
 }
@@ -47,17 +44,20 @@ function RedriveButton({
   return (
     <ConfirmButton
       label="Redrive"
-      title={`Rerun ${plural(tasks, 'dead task')}?`}
+      title={`Redrive ${plural(tasks, 'dead task')}?`}
       buttonLabel="Redrive"
       onConfirm={() => (start ? start(queue, { change: 'redrive', error, reason }) : redrive())}
     >
       <p class="error">{useHidden().text(error)}</p>
+      <p>Each runs again as a new task.</p>
       {box}
     </ConfirmButton>
   );
 }
 
 const MOST_GROUPS = 20;
+/** The filter of the tasks that the groups count. */
+const withoutRerun = { state: 'dead', rerun: 'false' };
 
 export function DeadGroups({ queue, dead }: { queue: string; dead: number | null | undefined }) {
   const path = { queue };
@@ -116,9 +116,11 @@ export function DeadGroups({ queue, dead }: { queue: string; dead: number | null
                     <span class="buttons">
                       {/* An error with hidden fields does not get into an address either. */}
                       {error === null || hidden.text(error) !== error ? (
-                        <a href={href(['tasks'], { queue, state: 'dead' })}>List all dead tasks</a>
+                        <a href={href(['tasks'], { queue, ...withoutRerun })}>
+                          List all dead tasks
+                        </a>
                       ) : (
-                        <a href={href(['tasks'], { queue, state: 'dead', error })}>
+                        <a href={href(['tasks'], { queue, error, ...withoutRerun })}>
                           List them<span class="hidden">: {error}</span>
                         </a>
                       )}

@@ -56,10 +56,15 @@ function bulkFilterOf(filter: Filter) {
   const names = Object.keys(filter).filter((name) => filter[name as FilterName]);
   const hasOnly = (...known: FilterName[]) =>
     names.every((name) => known.includes(name as FilterName));
-  const { queue, tenant, error } = filter;
+  const { queue, tenant, error, rerun } = filter;
   const state = error ? 'dead' : filter.state;
   if (!queue) return null;
-  if (state === 'dead' && hasOnly('queue', 'state', 'tenant', 'error'))
+  // A redrive leaves out the tasks that have a rerun.
+  if (
+    state === 'dead' &&
+    String(rerun) !== 'true' &&
+    hasOnly('queue', 'state', 'tenant', 'error', 'rerun')
+  )
     return { queue, state, tenant, error };
   if (state !== 'waiting' && state !== 'ready' && state !== 'running') return null;
   return hasOnly('queue', 'state', 'tenant') ? { queue, state, tenant } : null;
@@ -88,13 +93,14 @@ export function BackgroundChanges({ filter }: { filter: Filter }) {
       <fieldset class="buttons" aria-label="In the background">
         <ConfirmButton
           label="Redrive all in the background"
-          title={`Rerun ${tasks}?`}
+          title={`Redrive ${tasks}?`}
           buttonLabel="Redrive"
           onConfirm={() =>
             start(queue, { change: 'redrive', tenant, error, reason: 'from the dashboard' })
           }
         >
           {text}
+          <p>Dead tasks that were run again already are left out too.</p>
         </ConfirmButton>
       </fieldset>
     );

@@ -39,12 +39,16 @@ const filters: FieldName[] = [
   'tenant',
   'worker',
   'error',
+  'rerun',
   'unique_key',
   'concurrency_key',
   'payload',
   'from',
   'to',
 ];
+
+/** Tasks of other states have no such filter on this page. */
+const ofDead: FieldName[] = ['error', 'rerun'];
 
 /** The number of tasks in a state, such as 1,000+ if there may be more; null if it is unknown. */
 function countText(state: State, counts: Counts, ended: EndedCounts): string | null {
@@ -95,8 +99,8 @@ export function QueueTasks({
   const state = states.find((name) => name === given.state) ?? 'ready';
   const range = address.query.get('range') ?? undefined;
   const filter = Object.fromEntries(filters.map((name) => [name, given[name]])) as Search;
-  // Only dead tasks are found by their error.
-  if (state !== 'dead') filter.error = undefined;
+  const fields = filters.filter((name) => state === 'dead' || !ofDead.includes(name));
+  if (state !== 'dead') for (const name of ofDead) filter[name] = undefined;
   const isFiltered = filters.some((name) => filter[name]);
   const reason = state === 'waiting' ? given.waiting_for : undefined;
   const link = (next: Search) => href(['queues', queue], { range, ...filter, ...next });
@@ -144,7 +148,7 @@ export function QueueTasks({
         <summary>Search these tasks</summary>
         <SearchForm
           search={filter}
-          fields={filters.filter((name) => name !== 'error' || state === 'dead')}
+          fields={fields}
           clear={href(['queues', queue], { range, state, waiting_for: reason })}
           onSearch={(next) => {
             location.hash = href(['queues', queue], { range, state, waiting_for: reason, ...next });

@@ -6,7 +6,9 @@ import { useSession } from '../session.tsx';
 const options: Partial<Record<FieldName, string[]>> = {
   state: ['waiting', 'ready', 'running', 'done', 'dead', 'cancelled', 'expired'],
   waiting_for: ['time', 'concurrency_key', 'dependency', 'child', 'event'],
+  rerun: ['true', 'false'],
 };
+const labels: Record<string, string> = { true: 'yes', false: 'not yet' };
 
 function Field({ name, value }: { name: FieldName; value: string }) {
   const label = searchFields[name];
@@ -26,7 +28,7 @@ function Field({ name, value }: { name: FieldName; value: string }) {
           <option value="">any</option>
           {choice.map((option) => (
             <option key={option} value={option} selected={option === value}>
-              {option.replace('_', ' ')}
+              {labels[option] ?? option.replace('_', ' ')}
             </option>
           ))}
         </select>

@@ -155,9 +155,7 @@ export function useChanges(tasks: Changeable[], onDone: () => void) {
       setAsked({ change, ids, batches: batchesOf(list), total: list.length });
     setOpen(true);
   };
-  const hasReruns = tasks.some(({ state, rerun }) => state !== 'dead' || rerun);
   const offered = changes
-    .filter(({ name }) => name !== 'Redrive' || hasReruns)
     .map((change) => ({ change, ids: tasks.filter(change.appliesTo).map(({ id }) => id) }))
     .filter(({ ids }) => ids.length > 0);
   const buttons = offered.map(({ change, ids }) => (

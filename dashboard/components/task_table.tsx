@@ -64,7 +64,14 @@ export function TaskTable({
     },
   ];
   const { chosen, choice } = useColumns(optional.filter((column) => column !== false));
-  const task: Column<Listed> = { name: 'Task', show: ({ id }) => <TaskLink id={id} /> };
+  const task: Column<Listed> = {
+    name: 'Task',
+    show: ({ id, rerun }) => (
+      <>
+        <TaskLink id={id} /> {rerun && <span class="hint">run again</span>}
+      </>
+    ),
+  };
   return (
     <>
       <Table

@@ -74,13 +74,14 @@ test('a rerun of many tasks whose answer was lost reruns none twice', async () =
   await confirm(page, 'Rerun');
   await shows(page, '1,200 tasks are rerun');
   expect(await stats('ready', 'lost')).toBe(1200);
-  // Those that have a rerun are left out of a redrive.
+  // Those that have a rerun have a button of their own.
   await enqueue(made.client, 'lost', [{}]);
   const tasks = await claim(made.client, 'lost', { limit: 1 });
   await fail(made.client, leaseOf(tasks), { error: 'again', fatal: true });
   await button(page, 'All that match').click();
   await page.getByText('1,201 tasks match').waitFor();
-  await button(page, 'Redrive 1').click();
-  await confirm(page, 'Redrive');
+  await button(page, 'Rerun once more 1,200').waitFor();
+  await button(page, 'Rerun 1').click();
+  await confirm(page, 'Rerun');
   await shows(page, '1 task is rerun');
 });

@@ -22,11 +22,12 @@ begin
     return;
   end if;
   select l.* into v_limits from tock.limits(p_queue) l;
-  if v_limits.running >= v_limits.max_running then
+  -- Between an end and the next claim fewer run than may.
+  if v_limits.running > 0 and v_limits.running >= v_limits.max_running - v_limits.max_running / 4 then
     return query select 'max_running is reached', 'note',
-      pg_catalog.format('%s, which is max_running; ready: %s',
-        tock.some_tasks(v_limits.running, 'runs', 'run'), v_is.ready),
-      'make the tasks shorter, or raise max_running';
+      pg_catalog.format('%s of %s (max_running); ready: %s',
+        tock.some(v_limits.running, 'runs', 'run'), v_limits.max_running, v_is.ready),
+      'make the tasks shorter, or raise max_running; more tasks run only if the workers take more at once';
     return;
   elsif v_limits.level < 1 then
     return query select 'the rate holds tasks back', 'note',
@@ -52,10 +53,7 @@ begin
       pg_catalog.format('%s; %s', v_ready, tock.some(v_is.running, 'runs', 'run')),
       case when v_pushed
         then 'make the endpoint answer faster, or accept more at once: the Worker sends several at a time'
-        else 'start more workers, let each claim more at once, or make the tasks shorter'
-          || case when v_limits.running * 2 >= v_limits.max_running
-            then pg_catalog.format('; max_running is %s: raise it too', v_limits.max_running)
-            else '' end end;
+        else 'start more workers, let each claim more at once, or make the tasks shorter' end;
   elsif v_is.oldest_ready_at > pg_catalog.clock_timestamp() - interval '60 seconds' then
     return query select 'workers may be waiting', 'note', v_ready,
       case when v_pushed

@@ -85,7 +85,7 @@ test('reached limits are named: max_running and the rate', async () => {
   const runs = await claim(client, 'q', { limit: 9 });
   expect(runs).toHaveLength(2);
   await expectWhy(
-    /^note: max_running is reached: 2 tasks run, which is max_running; ready: 7 => .*raise max_running/,
+    /^note: max_running is reached: 2 run of 2 \(max_running\); ready: 7 => .*raise max_running/,
   );
   await complete(client, leaseOf(runs));
   await put({ max_running: null, rate_limit: 3, rate_seconds: 3600, rate_burst: 3 });
@@ -100,6 +100,16 @@ test('reached limits are named: max_running and the rate', async () => {
   while ((await claim(client, 'q')).length > 0);
   await old('3 minutes');
   await expectWhy(/: 2 may start in 60 s, and 4 at once, the next in \d+ s;/);
+});
+
+test('max_running is named from three quarters of it on', async () => {
+  await put({ max_running: 8 });
+  await enqueue(client, 'q', numberedTasks(9));
+  await claim(client, 'q', { limit: 5 });
+  await old('3 minutes');
+  await expectWhy(/^note: workers do not keep up: (?!.*max_running)/);
+  await claim(client, 'q');
+  await expectWhy(/^note: max_running is reached: 6 run of 8 \(max_running\); ready: 3 =>/);
 });
 
 test('all concurrency keys that hold tasks back are one note, and the hint cancels no task that was claimed just now', async () => {
