@@ -1,8 +1,9 @@
+import { useState } from 'preact/hooks';
 import { call, Refused } from '../api.ts';
 import { count, plural } from '../format.ts';
 import { sentences, useNotify } from '../notifications.tsx';
 import { useMay, useSession } from '../session.tsx';
-import { ConfirmButton } from './confirm.tsx';
+import { Confirm } from './confirm.tsx';
 
 type Queue = { name: string; paused: boolean };
 
@@ -11,6 +12,8 @@ export function PauseQueues({ queues, onDone }: { queues: Queue[]; onDone(): voi
   const { key } = useSession();
   const may = useMay();
   const notify = useNotify();
+  // The list may change while the dialog is open.
+  const [asked, setAsked] = useState<{ verb: 'Pause' | 'Resume'; names: string[] } | null>(null);
   if (!may('admin')) return null;
   const change = async (names: string[], paused: boolean) => {
     const all = plural(names.length, 'queue is', 'queues are');
@@ -28,27 +31,36 @@ export function PauseQueues({ queues, onDone }: { queues: Queue[]; onDone(): voi
     }
     onDone();
   };
-  const button = (verb: 'Pause' | 'Resume', text: string) => {
+  const button = (verb: 'Pause' | 'Resume') => {
     const paused = verb === 'Pause';
     const names = queues.filter((queue) => queue.paused !== paused).map(({ name }) => name);
     return (
       names.length > 0 && (
-        <ConfirmButton
-          label={`${verb} ${plural(names.length, 'queue')}`}
-          title={`${verb} ${plural(names.length, 'queue')}?`}
-          buttonLabel={verb}
-          onConfirm={() => change(names, paused)}
-        >
-          <p>{names.join(', ')}</p>
-          <p class="hint">{text}</p>
-        </ConfirmButton>
+        <button type="button" aria-haspopup="dialog" onClick={() => setAsked({ verb, names })}>
+          {verb} {plural(names.length, 'queue')}
+        </button>
       )
     );
   };
   return (
     <fieldset class="buttons" aria-label="All queues that are listed">
-      {button('Pause', 'They accept tasks and lease none until resumed. Running tasks continue.')}
-      {button('Resume', 'Their workers get tasks again.')}
+      {button('Pause')}
+      {button('Resume')}
+      {asked && (
+        <Confirm
+          title={`${asked.verb} ${plural(asked.names.length, 'queue')}?`}
+          buttonLabel={asked.verb}
+          onConfirm={() => change(asked.names, asked.verb === 'Pause')}
+          onClose={() => setAsked(null)}
+        >
+          <p>{asked.names.join(', ')}</p>
+          <p class="hint">
+            {asked.verb === 'Pause'
+              ? 'They accept tasks and lease none until resumed. Running tasks continue.'
+              : 'Their workers get tasks again.'}
+          </p>
+        </Confirm>
+      )}
     </fieldset>
   );
 }

@@ -103,6 +103,11 @@ test('the queues that the filter leaves are paused and resumed together', async 
   await page.getByLabel('Filter by name').fill('mail-');
   await button(page, 'Pause 2 queues').click();
   await page.getByRole('dialog').getByText('mail-a, mail-b').waitFor();
+  // A queue that appears meanwhile is not among those that were asked for.
+  await enqueue(made.client, 'mail-c', [{}]);
+  await page
+    .getByRole('row', { name: 'mail-c', includeHidden: true })
+    .waitFor({ state: 'attached' });
   await confirm(page, 'Pause');
   await shows(page, '2 queues are paused.');
   expect(await paused()).toEqual([{ queue: 'mail-a' }, { queue: 'mail-b' }]);
