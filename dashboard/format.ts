@@ -53,6 +53,24 @@ export function duration(seconds: number | null | undefined): string {
   return `${Math.round(s)} s`;
 }
 
+const units = [
+  [86_400, 'd'],
+  [3600, 'h'],
+  [60, 'min'],
+  [1, 's'],
+] as const;
+
+/** A percentile, which is off by up to a quarter, so with two digits: ≈ 24 min, ≈ 1.2 h */
+export function about(seconds: number | null | undefined): string {
+  if (seconds == null) return '–';
+  const [size, name] = units.find(([least]) => seconds >= least) ?? [0.001, 'ms'];
+  return `≈ ${Number((seconds / size).toPrecision(2))} ${name}`;
+}
+
+/** What a percentile is, for people who see one. */
+export const percentileTitle =
+  'Times are counted in steps, each at most 1.6 times the one before. So p50, p95 and p99 are off by up to a quarter.';
+
 /** 12 s ago, in 3 min, 5 h 2 min ago */
 export function relative(instant: string, now: number): string {
   const seconds = (now - Date.parse(instant)) / 1000;

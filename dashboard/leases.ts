@@ -11,7 +11,11 @@ const MOST_CALLS = 20;
 export type LeaseFilter = { queue?: string | undefined; worker?: string | undefined };
 export type OpenLeases = { leases: Lease[]; more: boolean };
 
-/** The open leases, earliest deadline first. `more` says that not all were read. */
+/** Overdue leases lead, then those that have been open for longest: a worker that extends its lease has a late deadline. */
+const longestFirst = (a: Lease, b: Lease) =>
+  Number(b.late) - Number(a.late) || Date.parse(a.claimed_at) - Date.parse(b.claimed_at);
+
+/** The open leases, longest first. `more` says that only those with the earliest deadlines were read. */
 export function useOpenLeases(filter: LeaseFilter): Polled<OpenLeases> {
   const load = async (key: string, signal: AbortSignal) => {
     const leases: Lease[] = [];
@@ -26,7 +30,7 @@ export function useOpenLeases(filter: LeaseFilter): Polled<OpenLeases> {
       cursor = page.cursor;
       if (cursor === null) break;
     }
-    return { leases, more: cursor !== null };
+    return { leases: leases.sort(longestFirst), more: cursor !== null };
   };
   return usePolledAnswer(JSON.stringify(filter), load, 5000);
 }
@@ -68,7 +72,7 @@ function entryOf(worker: string | null, leases: readonly Lease[]): WorkerEntry {
   };
 }
 
-/** One entry for each worker. Those with overdue leases come first, then those with the earliest deadline. */
+/** One entry for each worker, in the order of the leases. */
 export function groupByWorker(leases: readonly Lease[]): WorkerEntry[] {
   const groups = new Map<string | null, Lease[]>();
   for (const lease of leases) {
@@ -76,11 +80,5 @@ export function groupByWorker(leases: readonly Lease[]): WorkerEntry[] {
     if (group) group.push(lease);
     else groups.set(lease.worker, [lease]);
   }
-  return [...groups]
-    .map(([worker, group]) => entryOf(worker, group))
-    .sort(
-      (a, b) =>
-        Number(b.overdue > 0) - Number(a.overdue > 0) ||
-        Date.parse(a.next_deadline_at) - Date.parse(b.next_deadline_at),
-    );
+  return [...groups].map(([worker, group]) => entryOf(worker, group));
 }

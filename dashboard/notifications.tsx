@@ -3,13 +3,17 @@ import { useCallback, useContext, useEffect, useState } from 'preact/hooks';
 import type { RouteInput } from '../client/route.ts';
 import type { Answer, Route } from '../client/wire.ts';
 import { call, Refused } from './api.ts';
+import { TaskLink } from './components/state.tsx';
+import { parseHash } from './route.ts';
 import { useSession } from './session.tsx';
 
 type Notification = { text: string; isError: boolean } | null;
 type Notify = (notification: Notification) => void;
-/** A message of success covers the page for this time at most. An error stays until it is closed. */
+/** A message of success covers the page for this time at most. An error stays until it is closed or the page changes. */
 const SHOWN_MS = 15_000;
 const Context = createContext<Notify>(() => {});
+
+const pageName = () => parseHash(location.hash).path.join('/');
 
 /** Shows the result of an action, also to screen readers. */
 export function NotificationProvider({ children }: { children: ComponentChildren }) {
@@ -19,6 +23,14 @@ export function NotificationProvider({ children }: { children: ComponentChildren
     if (!notification || notification.isError) return;
     const timer = setTimeout(() => setNotification(null), SHOWN_MS);
     return () => clearTimeout(timer);
+  }, [notification]);
+  useEffect(() => {
+    if (!notification) return;
+    // An action that goes to another page has done so by now, and its message shows there.
+    const shownOn = pageName();
+    const onHashChange = () => pageName() !== shownOn && setNotification(null);
+    addEventListener('hashchange', onHashChange);
+    return () => removeEventListener('hashchange', onHashChange);
   }, [notification]);
   return (
     <Context.Provider value={notify}>
@@ -40,7 +52,11 @@ export function NotificationProvider({ children }: { children: ComponentChildren
 function Message({ text, isError, close }: { text: string; isError?: boolean; close(): void }) {
   return (
     <p class={isError ? 'message bad' : 'message'}>
-      <span>{text}</span>
+      <span>
+        {text
+          .split(/\btask (\d+)/)
+          .map((part, n) => (n % 2 === 0 ? part : ['task ', <TaskLink key={part} id={part} />]))}
+      </span>
       <button type="button" class="quiet" onClick={close}>
         Close
       </button>

@@ -18,6 +18,8 @@ export type PageEntry = {
   path: string;
   name: string;
   icon: IconNode;
+  /** Words that the palette finds it by, besides its name. */
+  also?: string;
   /** After `g` this key goes to the page. */
   letter: string;
   /** Whether it needs a key of every queue and tenant. */
@@ -31,7 +33,7 @@ export type PageEntry = {
 const pages: PageEntry[] = [
   { path: '', name: 'Overview', icon: LayoutDashboard, letter: 'o' },
   { path: 'tasks', name: 'Tasks', icon: ListTodo, letter: 't' },
-  { path: 'groups', name: 'Groups', icon: Network, letter: 'g' },
+  { path: 'groups', name: 'Groups', icon: Network, letter: 'g', also: 'parents batches' },
   {
     path: 'bulk_changes',
     name: 'Bulk changes',
@@ -39,7 +41,7 @@ const pages: PageEntry[] = [
     letter: 'b',
     everyTenant: true,
   },
-  { path: 'workers', name: 'Workers', icon: Users, letter: 'w', all: true },
+  { path: 'workers', name: 'Workers', icon: Users, letter: 'w', all: true, also: 'leases' },
   { path: 'schedules', name: 'Schedules', icon: CalendarClock, letter: 's', all: true },
   { path: 'concurrency_keys', name: 'Concurrency keys', icon: Lock, letter: 'c' },
   { path: 'pools', name: 'Pools', icon: Boxes, letter: 'p', all: true },

@@ -32,7 +32,7 @@ function describeCounts(queue: Answer<'GET /v1/queues/{queue}'>, ended: Ended): 
     ['waiting', queue.waiting],
     ['- for their time', time],
     ['- at a concurrency key', concurrency_key],
-    ['- for other tasks', dependency],
+    ['- for parents', dependency],
     ['- for a child', child],
     ['- for an event', event],
     ['dead', queue.dead],

@@ -1,6 +1,6 @@
 import { useRef } from 'preact/hooks';
 import type { Answer } from '../../client/wire.ts';
-import { duration, rate, shortNumber } from '../format.ts';
+import { about, duration, rate, shortNumber } from '../format.ts';
 import { usePolling } from '../polling.ts';
 import { type Address, href } from '../route.ts';
 import { Chart } from './chart.tsx';
@@ -97,10 +97,10 @@ function Charts({ points, step }: Props) {
       <Chart
         title="Wait before start"
         at={times}
-        show={duration}
+        show={about}
         lines={percentiles(points, (p) => p.wait)}
       />
-      <Chart title="Run" at={times} show={duration} lines={percentiles(points, (p) => p.run)} />
+      <Chart title="Run" at={times} show={about} lines={percentiles(points, (p) => p.run)} />
     </div>
   );
 }
@@ -122,7 +122,7 @@ function Summary({ points, step }: Props) {
       <Chart
         title="Wait before start, and run"
         at={points.map((point) => point.at)}
-        show={duration}
+        show={about}
         lines={[
           ...latency('wait', (p) => p.wait, ['--line-1', '--line-3']),
           ...latency('run', (p) => p.run, ['--line-4', '--line-2']),

@@ -1,7 +1,7 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
-import { duration } from '../format.ts';
+import { about, duration, percentileTitle } from '../format.ts';
 
 export type Line = {
   name: string;
@@ -75,6 +75,7 @@ const timeSteps = [
 
 function chartOptions({ lines, show, whole, least = 0 }: Props, width: number): uPlot.Options {
   const [muted, line] = [cssColour('--muted'), cssColour('--line')];
+  const isTime = show === duration || show === about;
   const axis = { stroke: muted, grid: { stroke: line, width: 1 }, ticks: { stroke: line } };
   return {
     width,
@@ -91,9 +92,9 @@ function chartOptions({ lines, show, whole, least = 0 }: Props, width: number): 
       { ...axis, values: (_, ticks) => timeLabels(ticks) },
       {
         ...axis,
-        incrs: whole ? wholeSteps : show === duration ? timeSteps : rateSteps,
+        incrs: whole ? wholeSteps : isTime ? timeSteps : rateSteps,
         size: (_, names) => 20 + 7 * Math.max(4, ...(names ?? []).map((name) => name.length)),
-        values: (_, ticks) => ticks.map((n) => (n < 0 ? '' : show(n))),
+        values: (_, ticks) => ticks.map((n) => (n < 0 ? '' : (isTime ? duration : show)(n))),
       },
     ],
     series: [
@@ -121,7 +122,7 @@ function showNewest(chart: uPlot | null): void {
 
 /** A line chart over time, with the same numbers as a table for screen readers. */
 export function Chart(props: Props) {
-  const { title, at, lines } = props;
+  const { title, at, lines, show } = props;
   const [open, setOpen] = useState(false);
   const container = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot | null>(null);
@@ -168,7 +169,9 @@ export function Chart(props: Props) {
 
   return (
     <figure class="chart" aria-labelledby={id}>
-      <figcaption id={id}>{title}</figcaption>
+      <figcaption id={id} title={show === about ? percentileTitle : undefined}>
+        {title}
+      </figcaption>
       <div ref={container} aria-hidden="true" />
       <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
         <summary>As a table</summary>

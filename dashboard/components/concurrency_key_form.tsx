@@ -1,6 +1,8 @@
 import { useState } from 'preact/hooks';
 import { call, Refused } from '../api.ts';
+import { count } from '../format.ts';
 import { sentences, useNotify } from '../notifications.tsx';
+import { usePolling } from '../polling.ts';
 import { useSession } from '../session.tsx';
 import type { ConcurrencyKey } from '../types.ts';
 import { FormDialog } from './dialog.tsx';
@@ -8,33 +10,47 @@ import { errorOf, Field } from './field.tsx';
 
 const fields = [
   ['concurrency_limit', 'Holders at a time'],
-  ['concurrency_rate_limit', 'Admissions in the period'],
+  ['concurrency_rate_limit', 'Tasks admitted in a period'],
   ['concurrency_rate_seconds', 'Period in seconds'],
-  ['concurrency_rate_burst', 'Admissions at once'],
+  ['concurrency_rate_burst', 'Tasks admitted at once'],
 ] as const;
+type Limits = Pick<ConcurrencyKey, (typeof fields)[number][0]>;
+
+/** The limits that empty fields stand for. A key that Tock makes for on_conflict rerun admits one task. */
+const limitsOf = (policy: Limits, concurrency_key: string): Limits =>
+  concurrency_key.startsWith('key:')
+    ? { ...policy, concurrency_limit: 1, concurrency_rate_limit: null }
+    : policy;
+
+function placeholder(name: keyof Limits, inherited: Limits): string {
+  const value = inherited[name];
+  if (value !== null) return `${count(value)}, as the queue`;
+  return name === 'concurrency_rate_burst' ? 'as many as in a period' : 'no limit';
+}
+
+type Props = { queue: string; settings: ConcurrencyKey; onClose(): void; onDone(): void };
 
 /** Changes the limits of a concurrency key. An emptied field follows the queue again. */
-export function ConcurrencyKeyForm({
-  queue,
-  settings,
-  onClose,
-  onDone,
-}: {
-  queue: string;
-  settings: ConcurrencyKey;
-  onClose(): void;
-  onDone(): void;
-}) {
+export function ConcurrencyKeyForm(props: Props) {
+  const { data } = usePolling('GET /v1/queues/{queue}', { path: { queue: props.queue } }, 60_000);
+  return data ? (
+    <Form {...props} inherited={limitsOf(data, props.settings.concurrency_key)} />
+  ) : null;
+}
+
+function Form({ queue, settings, inherited, onClose, onDone }: Props & { inherited: Limits }) {
   const { key } = useSession();
   const notify = useNotify();
   const [refused, setRefused] = useState<Refused | null>(null);
   const { concurrency_key } = settings;
+  // The server gives the limits that hold. One that equals the queue's is not known to be the key's own.
+  const own = (name: keyof Limits) => (settings[name] === inherited[name] ? null : settings[name]);
   const submit = async (data: FormData) => {
     const entered = fields.map(([name]) => {
       const text = String(data.get(name));
       return [name, text === '' ? null : Number(text)] as const;
     });
-    const changed = entered.filter(([name, value]) => value !== settings[name]);
+    const changed = entered.filter(([name, value]) => value !== own(name));
     const input = { path: { queue, concurrency_key }, body: Object.fromEntries(changed) };
     try {
       if (changed.length > 0)
@@ -63,14 +79,17 @@ export function ConcurrencyKeyForm({
                 {...attributes}
                 name={name}
                 type="number"
-                placeholder="as the queue"
-                defaultValue={settings[name] === null ? '' : String(settings[name])}
+                placeholder={placeholder(name, inherited)}
+                defaultValue={String(own(name) ?? '')}
               />
             )}
           </Field>
         ))}
       </div>
-      <p class="hint">An empty field follows the setting of the queue.</p>
+      <p class="hint">
+        A task is admitted when it gets the key, and holds it until it has ended. A key that was
+        quiet admits several at once. An empty field follows the setting of the queue.
+      </p>
     </FormDialog>
   );
 }

@@ -27,7 +27,7 @@ function UncountedDead({ dead, groups }: { dead: number | null | undefined; grou
   );
 }
 
-/** Reruns the tasks of a group, with the calls of this tab or in the background. */
+/** Redrives the tasks of a group, with the calls of this tab or in the background. */
 function RedriveButton({
   queue,
   error,
@@ -77,7 +77,7 @@ export function DeadGroups({ queue, dead }: { queue: string; dead: number | null
         'POST /v1/queues/{queue}/redrive',
         { path, body: { error, cursor, request_id, reason: 'from the dashboard' } },
         (answer) =>
-          `${plural(redriven + answer.redriven, `dead task of ${queue} is`, `dead tasks of ${queue} are`)} rerun.`,
+          `${plural(redriven + answer.redriven, `dead task of ${queue} is`, `dead tasks of ${queue} are`)} redriven.`,
       );
       redriven += result?.redriven ?? 0;
       cursor = result?.cursor ?? null;
@@ -94,7 +94,7 @@ export function DeadGroups({ queue, dead }: { queue: string; dead: number | null
               rows={groups}
               // Not by the newest task, so that an open dialog stays while more tasks die.
               id={({ error }) => JSON.stringify(error)}
-              emptyText={dead ? 'No dead task is left to rerun.' : 'No task is dead.'}
+              emptyText={dead ? 'No dead task is left to redrive.' : 'No task is dead.'}
               columns={[
                 {
                   name: 'Error',

@@ -22,6 +22,13 @@ function Strip({ fires }: { fires: Fire[] }) {
   );
 }
 
+/** The day of the week of a local time: Mon. */
+const weekday = (local: string) =>
+  new Date(`${local.slice(0, 10)}T00:00Z`).toLocaleDateString('en-GB', {
+    weekday: 'short',
+    timeZone: 'UTC',
+  });
+
 /** Times of fires in the schedule's time zone. */
 export function FireTimes({ fires }: { fires: Answer<'GET /v1/next-fires'>['fires'] }) {
   return (
@@ -29,7 +36,7 @@ export function FireTimes({ fires }: { fires: Answer<'GET /v1/next-fires'>['fire
       {fires.map(({ fire_at, local_time }) => (
         <li key={fire_at}>
           <time dateTime={fire_at} title={`${exactTime(fire_at)} here`}>
-            {local_time}
+            {weekday(local_time)} {local_time}
           </time>
         </li>
       ))}

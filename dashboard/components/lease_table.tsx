@@ -4,7 +4,7 @@ import { QueueLink, State, TaskLink, WorkerLink } from './state.tsx';
 import { type Column, Table } from './table.tsx';
 import { Ago } from './times.tsx';
 
-/** Open leases, earliest end first. */
+/** Open leases, in the order of the rows. */
 export function LeaseTable({ rows, queues }: { rows: Lease[]; queues?: boolean }) {
   const columns: Column<Lease>[] = [
     ...(queues ? [{ name: 'Queue', show: ({ queue }: Lease) => <QueueLink queue={queue} /> }] : []),
@@ -13,7 +13,11 @@ export function LeaseTable({ rows, queues }: { rows: Lease[]; queues?: boolean }
       show: ({ worker, queue }) =>
         worker === null ? '(no name)' : <WorkerLink worker={worker} queue={queue} />,
     },
-    { name: 'Since', show: ({ claimed_at }) => <Ago at={claimed_at} /> },
+    {
+      name: 'Since',
+      sortKey: ({ claimed_at }) => -Date.parse(claimed_at),
+      show: ({ claimed_at }) => <Ago at={claimed_at} />,
+    },
     {
       name: 'Lease ends',
       show: ({ leased_until, late }) => (

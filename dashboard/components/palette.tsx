@@ -17,9 +17,10 @@ const goTo = (path: string[]) => () => {
   location.hash = href(path);
 };
 
-const pageCommand = ({ path, name, letter, icon }: PageEntry): Command => ({
+const pageCommand = ({ path, name, also, letter, icon }: PageEntry): Command => ({
   kind: 'page',
   name,
+  also,
   icon,
   keys: `g ${letter}`,
   run: goTo([path]),

@@ -14,6 +14,8 @@ export type Command = {
   /** What the name stands for; it is searched too. */
   kind: 'page' | 'queue' | 'task' | 'schedule' | 'theme' | 'help' | 'key';
   name: string;
+  /** Other words that it is found by. */
+  also?: string | undefined;
   icon: IconNode;
   /** The keys that do the same. */
   keys?: string;
@@ -31,10 +33,10 @@ export const commandIcons = {
   signOut: LogOut,
 };
 
-/** Lower is better; null if a word is in neither the name nor the kind. */
-function rank({ name, kind }: Command, words: string[]): number | null {
+/** Lower is better; null if a word is in none of the name, the kind and the other words. */
+function rank({ name, kind, also = '' }: Command, words: string[]): number | null {
   const lower = name.toLowerCase();
-  if (!words.every((word) => `${kind} ${lower}`.includes(word))) return null;
+  if (!words.every((word) => `${kind} ${lower} ${also}`.includes(word))) return null;
   const first = words[0] ?? '';
   return lower.startsWith(first) ? 0 : lower.includes(first) ? 1 : 2;
 }

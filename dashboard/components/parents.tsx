@@ -119,7 +119,7 @@ export function Parents({ id }: { id: string }) {
   const next = unfinished.find((state) => counts[state]);
   const shown = few ? sorted(counts).map(([state]) => state) : [...failed, next ?? '', 'gone'];
   return (
-    <Panel title="Depends on" side={<Updated at={polled.at} />}>
+    <Panel title="Parents" side={<Updated at={polled.at} />}>
       <Progress counts={counts} />
       {shown
         .filter((state) => counts[state])

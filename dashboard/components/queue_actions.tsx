@@ -95,7 +95,7 @@ export function QueueActions({ queue, polled }: { queue: string; polled: Polled<
         >
           <p>
             {plural(policy.waiting, 'task waits', 'tasks wait')}: for their time, a concurrency key
-            or other tasks. Each is cancelled.
+            or their parents. Each is cancelled.
           </p>
           {box}
         </ConfirmButton>

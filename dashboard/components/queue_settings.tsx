@@ -5,17 +5,16 @@ import { pretty } from '../format.ts';
 import { sentences, useNotify } from '../notifications.tsx';
 import { usePolling } from '../polling.ts';
 import { useMay, useSession } from '../session.tsx';
+import { settingsOf, withUnit } from '../settings.ts';
 import { Panel } from './panel.tsx';
 
 type Policy = Answer<'GET /v1/queues/{queue}'>;
 
-/** Fields of a queue that are no settings, or have a button of their own. */
-const others = new Set(
-  'name queue ready running waiting dead paused created_at oldest_ready_at waiting_for'.split(' '),
-);
-
-const shown = (value: unknown) =>
-  value === null ? 'not set' : typeof value === 'object' ? pretty(value) : String(value);
+function shown(name: string, value: unknown): string {
+  if (value === null) return 'not set';
+  if (typeof value === 'number') return withUnit(name, value);
+  return typeof value === 'object' ? pretty(value) : String(value);
+}
 
 /** A value as it is typed: words without quotes, everything else as JSON; nothing for null. */
 const toText = (value: unknown) =>
@@ -33,6 +32,7 @@ function parse(text: string): unknown {
 type SettingProps = {
   queue: string;
   name: string;
+  explanation: string;
   value: unknown;
   standard: unknown;
   onDone(): void;
@@ -86,7 +86,7 @@ function Editor({ queue, name, value, onDone, close }: SettingProps & { close():
 }
 
 function Setting(props: SettingProps) {
-  const { queue, name, value, standard } = props;
+  const { queue, name, explanation, value, standard } = props;
   const may = useMay();
   const [editing, setEditing] = useState(false);
   const edit = useRef<HTMLButtonElement>(null);
@@ -98,19 +98,19 @@ function Setting(props: SettingProps) {
   const differs = standard !== undefined && JSON.stringify(standard) !== JSON.stringify(value);
   return (
     <div>
-      <dt>{name}</dt>
+      <dt title={explanation}>{name}</dt>
       <dd>
         {editing ? (
           <Editor {...props} close={() => setEditing(false)} />
         ) : (
           <>
-            <span class={differs ? 'changed' : ''}>{shown(value)}</span>{' '}
+            <span class={differs ? 'changed' : ''}>{shown(name, value)}</span>{' '}
             {may('admin', queue) && (
               <button ref={edit} type="button" class="edit" onClick={() => setEditing(true)}>
                 Edit<span class="hidden"> {name}</span>
               </button>
             )}
-            {differs && <small class="hint">default: {shown(standard)}</small>}
+            {differs && <small class="hint">default: {shown(name, standard)}</small>}
           </>
         )}
       </dd>
@@ -135,18 +135,15 @@ export function QueueSettings({
   return (
     <Panel title="Settings">
       <dl class="facts">
-        {Object.entries(policy)
-          .filter(([name]) => !others.has(name))
-          .map(([name, value]) => (
-            <Setting
-              key={name}
-              queue={queue}
-              name={name}
-              value={value}
-              standard={standard?.[name]}
-              onDone={onDone}
-            />
-          ))}
+        {settingsOf(policy).map((setting) => (
+          <Setting
+            key={setting.name}
+            queue={queue}
+            {...setting}
+            standard={standard?.[setting.name]}
+            onDone={onDone}
+          />
+        ))}
       </dl>
     </Panel>
   );

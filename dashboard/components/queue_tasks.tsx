@@ -23,14 +23,14 @@ type State = (typeof states)[number];
 const emptyTexts: Partial<Record<State, string>> = {
   ready: 'No task is ready.',
   running: 'No task is running: a worker claims one with tock.work(), tock claim or over HTTP.',
-  waiting: 'No task waits for its time, a concurrency key, other tasks, a child or an event.',
+  waiting: 'No task waits for its time, a concurrency key, its parents, a child or an event.',
   dead: 'No task is dead.',
 };
 
 const reasons = [
   ['time', 'for their time'],
   ['concurrency_key', 'for a concurrency key'],
-  ['dependency', 'for other tasks'],
+  ['dependency', 'for parents'],
   ['child', 'for a child'],
   ['event', 'for an event'],
 ] as const;

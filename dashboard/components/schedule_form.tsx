@@ -4,10 +4,11 @@ import type { Answer } from '../../client/wire.ts';
 import { call, Refused } from '../api.ts';
 import { cronInWords } from '../cron_words.ts';
 import { pretty } from '../format.ts';
-import { sentences } from '../notifications.tsx';
+import { sentences, useNotify } from '../notifications.tsx';
 import { usePolling } from '../polling.ts';
 import { useSession } from '../session.tsx';
 import { FormDialog } from './dialog.tsx';
+import { errorOf } from './field.tsx';
 import { FireTimes } from './fire_history.tsx';
 
 type Schedule = Answer<'GET /v1/schedules/{schedule}'>;
@@ -22,11 +23,13 @@ function NextFires({
   cron,
   zone,
   schedule,
+  onUnknownZone,
 }: {
   cron: string;
   zone: string;
   /** The form keeps its first and last time. */
   schedule: Schedule | null;
+  onUnknownZone(): void;
 }) {
   const { key } = useSession();
   const { starts_at: startsAt, ends_at: endsAt } = schedule ?? {};
@@ -45,7 +48,9 @@ function NextFires({
         setFires(answer.fires.filter(isBeforeEnd));
         setRefused(null);
       } catch (error) {
-        if (!control.signal.aborted && error instanceof Refused) setRefused(error);
+        if (control.signal.aborted || !(error instanceof Refused)) return;
+        setRefused(error);
+        if (errorOf(error, (field) => field === 'time_zone')) onUnknownZone();
       }
     }, TYPING_MS);
     return () => {
@@ -89,6 +94,9 @@ const whenOf = (schedule: Schedule | null) =>
 
 type FormProps = { onClose(): void; onDone(): void };
 
+/** The time zone of a new schedule, until the server says that it does not know it. */
+const browserZone = Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC';
+
 /** Creates a schedule, or edits the named one. */
 export function ScheduleForm({ name, ...props }: { name: string | null } & FormProps) {
   const input = name === null ? null : { path: { schedule: name } };
@@ -100,9 +108,10 @@ export function ScheduleForm({ name, ...props }: { name: string | null } & FormP
 /** The form. Settings that it does not show keep their values. */
 function Form({ schedule, onClose, onDone }: { schedule: Schedule | null } & FormProps) {
   const { key } = useSession();
+  const notify = useNotify();
   const [when, setWhen] = useState(whenOf(schedule));
   const [cron, setCron] = useState(schedule?.cron ?? '0 9 * * *');
-  const [zone, setZone] = useState(schedule?.time_zone ?? 'UTC');
+  const [zone, setZone] = useState(schedule?.time_zone ?? browserZone);
   const [refused, setRefused] = useState<string | null>(null);
 
   const submit = async (data: FormData) => {
@@ -131,6 +140,7 @@ function Form({ schedule, onClose, onDone }: { schedule: Schedule | null } & For
         ...(when === 'once' && { run_at: runAt(field('run_at'), schedule) }),
       };
       await call(key, 'PUT /v1/schedules/{schedule}', { path: { schedule: name }, body });
+      notify({ text: `The schedule ${name} is saved.`, isError: false });
       onClose();
       onDone();
     } catch (error) {
@@ -176,7 +186,12 @@ function Form({ schedule, onClose, onDone }: { schedule: Schedule | null } & For
             Time zone
             <input value={zone} onInput={({ currentTarget }) => setZone(currentTarget.value)} />
           </label>
-          <NextFires cron={cron} zone={zone} schedule={schedule} />
+          <NextFires
+            cron={cron}
+            zone={zone}
+            schedule={schedule}
+            onUnknownZone={() => !schedule && zone === browserZone && setZone('UTC')}
+          />
         </>
       )}
       {when === 'every' && (

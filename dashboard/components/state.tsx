@@ -45,12 +45,15 @@ const looks: Record<string, [IconNode, Tone]> = {
   verified: [CircleCheck, 'good'],
 };
 
+/** A state that is known to users by other words. */
+const words: Record<string, string> = { run: 'fired by hand' };
+
 /** A state in words, with an icon and a colour. */
 export function State({ state }: { state: string }) {
   const [icon, tone] = looks[state] ?? [Circle, ''];
   return (
     <span class={`badge ${tone}`}>
-      <Icon of={icon} /> {state}
+      <Icon of={icon} /> {words[state] ?? state}
     </span>
   );
 }

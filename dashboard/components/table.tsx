@@ -3,6 +3,8 @@ import { useState } from 'preact/hooks';
 
 export type Column<Row> = {
   name: string;
+  /** What the numbers of the column are, for a pointer that rests on its name. */
+  title?: string;
   /** True for numbers, which are aligned to the right. */
   number?: boolean;
   /** True for the boxes that select rows. They come before the cell that names the row. */
@@ -76,6 +78,7 @@ export function Table<Row>({ label, rows, emptyText, sorted, stacked, ...props }
               <th
                 key={column.name}
                 scope="col"
+                title={column.title}
                 {...role('columnheader')}
                 class={classOf(column)}
                 {...(column.sortKey && { 'aria-sort': ariaSort(column) })}

@@ -42,6 +42,7 @@ export function TaskTable({
     rows.some(({ started_at }) => started_at) && {
       name: 'Ran for',
       number: true,
+      sortKey: (task) => ran(task) ?? -1,
       show: (task) => {
         const ms = ran(task);
         return duration(ms === null ? null : ms / 1000);

@@ -1,28 +1,14 @@
 import { useState } from 'preact/hooks';
-import type { Answer } from '../../client/wire.ts';
-import { call, Refused } from '../api.ts';
-import { ConfirmButton } from '../components/confirm.tsx';
-import { Dialog, FormDialog } from '../components/dialog.tsx';
+import { Dialog } from '../components/dialog.tsx';
 import { CopyButton, Empty } from '../components/empty.tsx';
+import { type Key, KeyActions } from '../components/key_actions.tsx';
+import { NewKey } from '../components/new_key.tsx';
 import { PolledContent } from '../components/panel.tsx';
 import { Table } from '../components/table.tsx';
 import { Ago, Updated } from '../components/times.tsx';
-import { sentences, useAction } from '../notifications.tsx';
 import { usePolling } from '../polling.ts';
 import { href } from '../route.ts';
 import { useMay, useSession } from '../session.tsx';
-
-type Key = Answer<'GET /v1/keys'>['keys'][number];
-
-const scopes = ['enqueue', 'claim', 'read', 'admin'] as const;
-const DAY = 86_400;
-
-/** Words separated by commas; null if there are none. */
-const listOf = (text: string) => {
-  const words = text.split(',').map((word) => word.trim());
-  const named = words.filter((word) => word !== '');
-  return named.length > 0 ? named : null;
-};
 
 /** A new key with its secret, which is shown only now. */
 function Secret({ secret, onClose }: { secret: string; onClose(): void }) {
@@ -42,122 +28,12 @@ function Secret({ secret, onClose }: { secret: string; onClose(): void }) {
   );
 }
 
-function NewKey({ onClose, onMade }: { onClose(): void; onMade(secret: string): void }) {
-  const { key } = useSession();
-  const [refused, setRefused] = useState<string | null>(null);
-  const submit = async (data: FormData) => {
-    const days = Number(data.get('days'));
-    const body = {
-      name: String(data.get('name')),
-      scopes: data.getAll('scope').map(String),
-      queues: listOf(String(data.get('queues'))),
-      tenants: listOf(String(data.get('tenants'))),
-      ...(days > 0 && { expires_in_seconds: days * DAY }),
-    };
-    try {
-      onMade((await call(key, 'POST /v1/keys', { body })).key);
-      onClose();
-    } catch (error) {
-      setRefused(error instanceof Refused ? sentences(error) : String(error));
-    }
-  };
-  return (
-    <FormDialog
-      title="New key"
-      buttonLabel="Create"
-      refused={refused}
-      onSubmit={submit}
-      onClose={onClose}
-    >
-      <label>
-        Name
-        <input name="name" required />
-      </label>
-      <fieldset>
-        <legend>It may</legend>
-        {scopes.map((scope) => (
-          <label key={scope} class="check">
-            <input type="checkbox" name="scope" value={scope} /> {scope}
-          </label>
-        ))}
-      </fieldset>
-      <label>
-        Queues, separated by commas (empty: all)
-        <input name="queues" />
-      </label>
-      <label>
-        Tenants, separated by commas (empty: all)
-        <input name="tenants" />
-      </label>
-      <label>
-        Ends after days (empty: never)
-        <input name="days" type="number" min="1" />
-      </label>
-    </FormDialog>
-  );
-}
-
-function Actions({
-  row,
-  onMade,
-  onDone,
-}: {
-  row: Key;
-  onMade(secret: string): void;
-  onDone(): void;
-}) {
-  const action = useAction();
-  const path = { prefix: row.prefix };
-  if (row.replaced_by) return <span class="hint">replaced by {row.replaced_by}</span>;
-  if (row.revoked_at) return null;
-  const rotate = async () => {
-    const body = { overlap_seconds: DAY };
-    const message = `${row.name} has a new key. The old one ends in a day.`;
-    const answer = await action('POST /v1/keys/{prefix}/rotate', { path, body }, message);
-    if (answer) onMade(answer.key);
-    onDone();
-  };
-  const revoke = async () => {
-    await action('DELETE /v1/keys/{prefix}', { path }, `The key ${row.prefix} is revoked.`);
-    onDone();
-  };
-  return (
-    <span class="buttons">
-      <ConfirmButton
-        label={
-          <>
-            Rotate<span class="hidden"> {row.prefix}</span>
-          </>
-        }
-        title={`Rotate the key ${row.name}?`}
-        buttonLabel="Rotate"
-        onConfirm={rotate}
-      >
-        <p>A new key with the same rights is shown once. The old one ends in a day.</p>
-      </ConfirmButton>
-      <ConfirmButton
-        danger
-        label={
-          <>
-            Revoke<span class="hidden"> {row.prefix}</span>
-          </>
-        }
-        title={`Revoke the key ${row.name}?`}
-        buttonLabel="Revoke"
-        word={row.prefix}
-        onConfirm={revoke}
-      >
-        <p>Calls with it are refused from now on. This cannot be undone.</p>
-      </ConfirmButton>
-    </span>
-  );
-}
-
 const valid = (keys: Key[]) => keys.filter(({ revoked_at }) => !revoked_at);
 
 /** The keys. An administrator creates, rotates and revokes them. */
 export function Keys() {
   const may = useMay();
+  const { keyInfo } = useSession();
   const polled = usePolling('GET /v1/keys', {}, 30_000);
   const [creating, setCreating] = useState(false);
   const [secret, setSecret] = useState<string | null>(null);
@@ -201,9 +77,12 @@ export function Keys() {
                   {
                     name: 'Key',
                     show: ({ prefix }) => (
-                      <a href={href(['audit_log'], { key: prefix })}>
-                        <code>{prefix}</code>
-                      </a>
+                      <>
+                        <a href={href(['audit_log'], { key: prefix })}>
+                          <code>{prefix}</code>
+                        </a>{' '}
+                        {prefix === keyInfo.prefix && <span class="hint">the key of this tab</span>}
+                      </>
                     ),
                   },
                   { name: 'Name', show: ({ name }) => name },
@@ -217,7 +96,7 @@ export function Keys() {
                         {
                           name: 'Actions',
                           show: (row: Key) => (
-                            <Actions row={row} onMade={made} onDone={polled.refresh} />
+                            <KeyActions row={row} onMade={made} onDone={polled.refresh} />
                           ),
                         },
                       ]

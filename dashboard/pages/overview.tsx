@@ -9,7 +9,7 @@ import { Spark } from '../components/spark.tsx';
 import { QueueLink, State, StateIcon } from '../components/state.tsx';
 import { type Column, Table } from '../components/table.tsx';
 import { Since, Updated } from '../components/times.tsx';
-import { count, duration, rate, shortNumber } from '../format.ts';
+import { about, count, percentileTitle, rate, shortNumber } from '../format.ts';
 import { usePolling } from '../polling.ts';
 import { type Address, href } from '../route.ts';
 import { useSession } from '../session.tsx';
@@ -90,13 +90,15 @@ const columns: Column<Row>[] = [
     name: 'Wait p95',
     number: true,
     sortKey: (r) => r.wait_p95 ?? -1,
-    show: (r) => duration(r.wait_p95),
+    title: percentileTitle,
+    show: (r) => about(r.wait_p95),
   },
   {
     name: 'Run p95',
     number: true,
     sortKey: (r) => r.run_p95 ?? -1,
-    show: (r) => duration(r.run_p95),
+    title: percentileTitle,
+    show: (r) => about(r.run_p95),
   },
 ];
 

@@ -100,7 +100,7 @@ function TaskFacts({ task }: { task: TaskAnswer }) {
     ...optionFacts(task),
     ['rerun of', task.rerun_of && <TaskLink key="r" id={task.rerun_of} />],
     [
-      'run again as',
+      'rerun as',
       task.reruns.length > 0 &&
         task.reruns.map(({ id, reason }) => (
           <span key={id}>

@@ -1,13 +1,13 @@
-import type { ComponentChildren } from 'preact';
-import { useState } from 'preact/hooks';
 import { Empty } from '../components/empty.tsx';
 import { FilterForm } from '../components/filter_form.tsx';
+import { Growing } from '../components/growing.tsx';
 import { LeaseTable } from '../components/lease_table.tsx';
 import { Panel, PolledContent } from '../components/panel.tsx';
 import { QueueLink, State, TaskLink, WorkerLink } from '../components/state.tsx';
 import { type Column, Table } from '../components/table.tsx';
 import { TaskTable } from '../components/task_table.tsx';
 import { Ago, Since, Updated } from '../components/times.tsx';
+import { WorkerActivity } from '../components/worker_activity.tsx';
 import { count } from '../format.ts';
 import {
   groupByWorker,
@@ -18,15 +18,21 @@ import {
 } from '../leases.ts';
 import { usePolling } from '../polling.ts';
 import type { Address } from '../route.ts';
-import type { WorkerActivity } from '../types.ts';
+import type { Listed } from '../types.ts';
 
 const SHOWN_TASKS = 3;
-const SHOWN = 50;
+const MOST_RUNNING = 50;
 
 const fields = [
   ['queue', 'Queue'],
   ['worker', 'Worker'],
 ] as const;
+
+const Running = ({ n }: { n: number }) => (
+  <>
+    <State state="running" /> {count(n)}
+  </>
+);
 
 const columns: Column<WorkerEntry>[] = [
   {
@@ -34,6 +40,11 @@ const columns: Column<WorkerEntry>[] = [
     sortKey: ({ worker }) => worker ?? '',
     show: ({ worker, queues: [queue = ''] }) =>
       worker === null ? '(no name)' : <WorkerLink worker={worker} queue={queue} />,
+  },
+  {
+    name: 'State',
+    sortKey: (w) => w.unfinished,
+    show: (w) => <Running n={w.unfinished} />,
   },
   {
     name: 'Queues',
@@ -45,9 +56,8 @@ const columns: Column<WorkerEntry>[] = [
       )),
   },
   { name: 'Leases', number: true, sortKey: (w) => w.leases, show: (w) => count(w.leases) },
-  { name: 'Tasks', number: true, sortKey: (w) => w.unfinished, show: (w) => count(w.unfinished) },
   {
-    name: 'Runs',
+    name: 'Tasks',
     show: ({ tasks, unfinished }) => (
       <>
         {tasks.slice(0, SHOWN_TASKS).map((id) => (
@@ -60,14 +70,13 @@ const columns: Column<WorkerEntry>[] = [
     ),
   },
   {
-    name: 'For',
+    name: 'Longest for',
     number: true,
     sortKey: (w) => -Date.parse(w.first_claim_at),
     show: (w) => <Since at={w.first_claim_at} />,
   },
-  { name: 'First seen', show: (w) => <Ago at={w.first_claim_at} /> },
   {
-    name: 'Last seen',
+    name: 'Last claim',
     sortKey: (w) => Date.parse(w.last_claim_at),
     show: (w) => <Ago at={w.last_claim_at} />,
   },
@@ -82,91 +91,23 @@ const columns: Column<WorkerEntry>[] = [
   },
 ];
 
-/** The first rows of a long list, and a button for more of them. */
-function Growing<Row>({ rows, show }: { rows: Row[]; show(rows: Row[]): ComponentChildren }) {
-  const [most, setMost] = useState(SHOWN);
-  return (
-    <>
-      {show(rows.slice(0, most))}
-      {rows.length > most && (
-        <p class="buttons">
-          <button type="button" onClick={() => setMost(most + SHOWN)}>
-            Show more of {count(rows.length)}
-          </button>
-        </p>
-      )}
-    </>
-  );
-}
+const longestFirst = (a: Listed, b: Listed) =>
+  Date.parse(a.started_at ?? '') - Date.parse(b.started_at ?? '') || 0;
 
-/** What a worker runs. Its tasks are cancelled on their own pages. */
+/** What a worker runs, longest first. Its tasks are cancelled on their own pages. */
 function RunningTasks({ queue, worker }: LeaseFilter) {
-  const query = { queue, worker, state: 'running' as const, limit: SHOWN };
+  const query = { queue, worker, state: 'running' as const, limit: MOST_RUNNING };
   const polled = usePolling('GET /v1/tasks', { query }, 5000);
   return (
     <Panel title="Running tasks" side={<Updated at={polled.at} />}>
       <PolledContent polled={polled}>
         {({ tasks, cursor }) => (
           <>
-            <TaskTable rows={tasks} emptyText="It runs no task." />
+            <TaskTable rows={tasks.toSorted(longestFirst)} emptyText="It runs no task." />
             {cursor && <p class="hint">The first {count(tasks.length)} tasks are shown.</p>}
           </>
         )}
       </PolledContent>
-    </Panel>
-  );
-}
-
-const activityColumns: Column<WorkerActivity>[] = [
-  {
-    name: 'Worker',
-    sortKey: ({ worker }) => worker,
-    show: ({ worker, queues: [queue = ''] }) => <WorkerLink worker={worker} queue={queue} />,
-  },
-  { name: 'State', show: (w) => <State state={w.open_leases > 0 ? 'running' : 'idle'} /> },
-  {
-    name: 'Queues',
-    show: ({ queues }) =>
-      queues.map((queue) => (
-        <span key={queue}>
-          <QueueLink queue={queue} />{' '}
-        </span>
-      )),
-  },
-  {
-    name: 'Last claim',
-    sortKey: (w) => Date.parse(w.last_claim_at),
-    show: (w) => <Ago at={w.last_claim_at} />,
-  },
-  { name: 'Leases', number: true, sortKey: (w) => w.leases, show: (w) => count(w.leases) },
-  {
-    name: 'Open on average',
-    number: true,
-    sortKey: (w) => w.average_open,
-    show: (w) => w.average_open.toFixed(2),
-  },
-];
-
-/** Who claimed in the last hour, also those that are idle now. */
-function LastHour({ queue }: { queue: string | undefined }) {
-  const polled = usePolling('GET /v1/workers', { query: { queue } }, 10_000);
-  const workers = polled.data?.workers ?? [];
-  if (workers.length === 0) return null;
-  return (
-    <Panel title="Last hour, idle workers too" side={<Updated at={polled.at} />}>
-      <Growing
-        rows={workers}
-        show={(rows) => (
-          <Table
-            label="Activity of the last hour"
-            rows={rows}
-            columns={activityColumns}
-            id={({ worker }) => worker}
-            stacked
-            emptyText=""
-          />
-        )}
-      />
     </Panel>
   );
 }
@@ -185,9 +126,9 @@ export function Workers({ address }: { address: Address }) {
         <Updated at={polled.at} />
       </div>
       <p class="lead">
-        Tock knows a worker by its leases: it was first and last seen when it claimed them. A worker
-        that never found a task is not listed. Consumers in the Worker are listed as alarm,
-        scheduled and woken.
+        Tock knows a worker by its leases, so one that never found a task is not listed. Extending a
+        lease is no claim. Handlers and pushes that run in Tock's own server claim as the workers{' '}
+        <em>alarm</em>, <em>scheduled</em> and <em>woken</em>.
       </p>
       <FilterForm page="workers" fields={fields} values={{ queue, worker }} />
       <PolledContent polled={polled}>
@@ -223,9 +164,9 @@ export function Workers({ address }: { address: Address }) {
               />
             </section>
             {worker && <RunningTasks queue={queue} worker={worker} />}
-            {!worker && <LastHour queue={queue} />}
+            {!worker && <WorkerActivity queue={queue} />}
             {leases.length > 0 && (
-              <Panel title="Open leases, earliest deadline first">
+              <Panel title="Open leases, longest first">
                 <Growing
                   key={`${queue} ${worker}`}
                   rows={leases}

@@ -15,15 +15,15 @@ returns text language sql volatile strict as $$
   from (select greatest(0, extract(epoch from pg_catalog.clock_timestamp() - p_at))::bigint as n) s
 $$;
 
+-- A number with the matching noun: 1 task, 1,339 tasks.
+create or replace function tock.some(p_count bigint, p_one text, p_more text default null)
+returns text language sql immutable as $$ select pg_catalog.to_char(p_count, 'FM999,999,999,999,990')
+  || ' ' || case when p_count = 1 then p_one else coalesce(p_more, p_one || 's') end $$;
+
 -- A number of tasks with the matching verb.
 create or replace function tock.some_tasks(p_count bigint, p_one text, p_more text)
 returns text language sql immutable
-as $$ select case when p_count = 1 then '1 task ' || p_one else p_count || ' tasks ' || p_more end $$;
-
--- A number with the matching noun: 1 task, 2 tasks.
-create or replace function tock.some(p_count bigint, p_one text, p_more text default null)
-returns text language sql immutable
-as $$ select p_count || ' ' || case when p_count = 1 then p_one else coalesce(p_more, p_one || 's') end $$;
+as $$ select tock.some(p_count, 'task ' || p_one, 'tasks ' || p_more) $$;
 
 -- The first 200 characters of a payload of up to 16 KiB, for lists; null for a larger one.
 create or replace function tock.preview(p_payload json, p_bytes integer)

@@ -94,7 +94,7 @@ test('queues are listed, made, changed, paused and resumed', async () => {
   expect(set).toMatch(/max_attempts +3\n/);
   expect(await json('queue', 'show', queue)).toMatchObject({ backoff_kind: 'fixed' });
   expect(await out('queue', 'show', 'shop')).toMatch(
-    /\nwaiting +0\n- for their time +0\n- at a concurrency key +0\n- for other tasks +0\n- for a child +0\n- for an event +0\ndead +0\ndone +\d+\ncancelled +0\nexpired +0\n$/,
+    /\nwaiting +0\n- for their time +0\n- at a concurrency key +0\n- for parents +0\n- for a child +0\n- for an event +0\ndead +0\ndone +\d+\ncancelled +0\nexpired +0\n$/,
   );
   expect(await out('queue', 'show', '*')).not.toContain('waiting');
   expect(await out('queue', 'pause', queue)).toBe(`${queue} is paused\n`);

@@ -72,7 +72,7 @@ test('one dead task is rerun, and all dead tasks with one error', async () => {
   await page.getByRole('row', { name: new RegExp(`${ids[0]} run again`) }).waitFor();
   await group('the bank is closed').getByRole('button', { name: 'Redrive' }).click();
   await confirm(page, 'Redrive');
-  await shows(page, '4 dead tasks of bills are rerun');
+  await shows(page, '4 dead tasks of bills are redriven');
   await group('the bank is closed').waitFor({ state: 'detached' });
   await group('no such account').waitFor();
   expect(await claim(made.client, 'bills', { limit: 100 })).toHaveLength(5);

@@ -153,7 +153,7 @@ test('axe finds no violation in a refusal, a new secret and a message', async ()
   await button(page, 'New key').click();
   await dialog(page).getByLabel('Name').fill('worker');
   await button(page, 'Create').click();
-  await dialog(page).getByRole('alert').getByText('scope').waitFor();
+  await dialog(page).getByRole('alert').getByText('Tick at least one.').waitFor();
   expect(await violations(page)).toEqual([]);
   await dialog(page).getByLabel('read').check();
   await button(page, 'Create').click();

@@ -28,7 +28,7 @@ const ended = ['done', 'cancelled', 'expired'] as const;
 const reasons = {
   'for their time': 'time',
   'for a concurrency key': 'concurrency_key',
-  'for other tasks': 'dependency',
+  'for parents': 'dependency',
   'for a child': 'child',
   'for an event': 'event',
 };

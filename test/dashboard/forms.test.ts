@@ -26,7 +26,7 @@ test('a setting is changed in place, and the message of the server is shown for 
   await page.getByRole('alert').getByText('1 to 86').waitFor();
   await field.fill('90');
   await button(page, 'Save').click();
-  await page.getByText('default: 60').waitFor();
+  await page.getByText('default: 1 min (60 s)').waitFor();
   await shows(page, 'lease_seconds of dials is 90.');
   await hasFocus(button(page, 'Edit lease_seconds'));
   expect(await value(made.client, "select lease_seconds from tock.queue('dials')")).toBe(90);
@@ -38,38 +38,51 @@ test('the limits of a concurrency key are set, and emptied they follow the queue
   await promote(made.client);
   const page = await made.at('concurrency_keys?queue=rooms');
   const form = page.getByRole('dialog', { name: 'Limits of blue' });
-  const save = async (limit: string) => {
+  const field = form.getByLabel('Holders at a time');
+  const save = async (limit: string, before: string) => {
     await button(page, 'Limits of concurrency key blue').click();
-    await form.getByLabel('Holders at a time').fill(limit);
+    // Only a value of the key itself stands in the field.
+    expect(await field.inputValue()).toBe(before);
+    expect(await field.getAttribute('placeholder')).toBe('3, as the queue');
+    await field.fill(limit);
     await form.getByRole('button', { name: 'Save' }).click();
   };
-  await save('1001');
+  await save('1001', '');
   await form.getByText('1 to 1').waitFor();
   await form.getByRole('button', { name: 'Cancel' }).click();
   const limit = () =>
     value(made.client, "select concurrency_limit from tock.concurrency_keys('rooms')");
-  await save('7');
+  await save('7', '');
   await page.getByText('of 7 inside').waitFor();
   expect(await limit()).toBe(7);
-  await save('');
+  await save('', '7');
   await page.getByText('of 3 inside').waitFor();
   expect(await limit()).toBe(3);
+  await made.client.query(`select tock.put_queue('rooms', '{"concurrency_limit": 4}')`);
+  expect(await limit()).toBe(4);
   await page.getByRole('row', { name: 'blue' }).getByRole('button', { name: 'Pause' }).click();
   await page.getByRole('row', { name: 'blue' }).getByRole('button', { name: 'Resume' }).waitFor();
   const paused = "select paused from tock.concurrency_keys('rooms', 'blue')";
   expect(await value(made.client, paused)).toBe(true);
 });
 
-test('a key is created, rotated and revoked, and its secret is shown once', async () => {
+test('a key is created, rotated and revoked, the old one too, and its secret is shown once', async () => {
   const page = await made.at('keys');
   await button(page, 'New key').click();
   const form = page.getByRole('dialog', { name: 'New key' });
   await form.getByLabel('Name').fill('the shop');
+  await form.getByRole('button', { name: 'Create' }).click();
+  await form.getByRole('group', { name: 'It may' }).getByText('Tick at least one.').waitFor();
   await form.getByRole('checkbox', { name: 'enqueue' }).check();
   await form.getByLabel('Queues').fill('orders, mail');
   await form.getByRole('button', { name: 'Create' }).click();
   const shown = page.getByRole('dialog', { name: 'The new key' });
-  const secret = (await shown.locator('.secret').textContent()) ?? '';
+  const secretShown = async () => {
+    const secret = (await shown.locator('.secret').textContent()) ?? '';
+    await shown.getByRole('button', { name: 'Close' }).click();
+    return secret;
+  };
+  const secret = await secretShown();
   const allowed = async (key: string) => {
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
     const body = JSON.stringify({ payload: 1 });
@@ -77,18 +90,43 @@ test('a key is created, rotated and revoked, and its secret is shown once', asyn
     return (await fetch(url, { method: 'POST', headers, body })).status;
   };
   expect(await allowed(secret)).toBe(201);
-  await shown.getByRole('button', { name: 'Close' }).click();
-  const prefix = secret.slice(0, 13);
-  await button(page, `Rotate ${prefix}`).click();
-  await confirm(page, 'Rotate');
-  const next = (await shown.locator('.secret').textContent()) ?? '';
-  expect(await allowed(next)).toBe(201);
-  await shown.getByRole('button', { name: 'Close' }).click();
-  await button(page, `Revoke ${next.slice(0, 13)}`).click();
-  await confirm(page, 'Revoke', next.slice(0, 13));
-  await shows(page, 'is revoked');
-  await expect.poll(() => allowed(next)).toBe(401);
+  const rotate = async (prefix: string, ends: string) => {
+    await button(page, `Rotate ${prefix}`).click();
+    await page.getByLabel('The old key ends').selectOption(ends);
+    await confirm(page, 'Rotate');
+    return secretShown();
+  };
+  const next = await rotate(secret.slice(0, 13), 'in 7 days');
+  await shows(page, 'The old one ends in 7 days.');
+  expect([await allowed(secret), await allowed(next)]).toEqual([201, 201]);
+  // The key that was replaced can be ended before its time.
+  for (const key of [secret, next]) {
+    await button(page, `Revoke ${key.slice(0, 13)}`).click();
+    await confirm(page, 'Revoke', key.slice(0, 13));
+    await shows(page, `${key.slice(0, 13)} is revoked`);
+    await expect.poll(() => allowed(key)).toBe(401);
+  }
   expect(await page.content()).not.toContain(secret);
+});
+
+test('the key of the tab is named, and its rotation and revocation warn of it', async () => {
+  const page = await made.at('keys');
+  const own = page.getByRole('row').filter({ hasText: 'the key of this tab' });
+  await own.filter({ hasText: made.all.slice(0, 13) }).waitFor();
+  expect(await own.count()).toBe(1);
+  for (const [prefix, warnings] of [
+    [made.all.slice(0, 13), 1],
+    [made.read.slice(0, 13), 0],
+  ] as const)
+    for (const name of ['Rotate', 'Revoke']) {
+      await button(page, `${name} ${prefix}`).click();
+      const dialog = page.getByRole('dialog');
+      expect(await dialog.getByText('This tab is signed in').count()).toBe(warnings);
+      // The tab would be signed out before it has shown the new key.
+      if (name === 'Rotate')
+        expect(await dialog.getByRole('option', { name: 'at once' }).count()).toBe(1 - warnings);
+      await dialog.getByRole('button', { name: 'Cancel' }).click();
+    }
 });
 
 test('a schedule is created with a preview of its fires', async () => {
@@ -101,11 +139,11 @@ test('a schedule is created with a preview of its fires', async () => {
   await dialog.locator('.problem').first().waitFor();
   await dialog.getByRole('textbox', { name: 'Cron expression' }).fill('0 8 * * 1');
   await dialog.getByLabel('Time zone').fill('Europe/Vienna');
-  const fires = dialog.getByRole('listitem').filter({ hasText: '08:00' });
+  const fires = dialog.getByRole('listitem').filter({ hasText: /^Mon .* 08:00/ });
   await expect.poll(() => fires.count()).toBe(10);
   await dialog.getByLabel('Payload').fill('{"id": 12345678901234567890}');
   await dialog.getByRole('button', { name: 'Save' }).click();
-  await dialog.waitFor({ state: 'detached' });
+  await shows(page, 'The schedule weekly is saved.');
   const { rows } = await made.client.query(
     "select cron, time_zone, payload::text from tock.schedule('weekly')",
   );

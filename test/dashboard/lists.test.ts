@@ -66,7 +66,7 @@ test('the tab of waiting tasks counts and lists them by what they wait for', asy
   for (const [name, count] of [
     ['for their time', 3],
     ['for a concurrency key', 2],
-    ['for other tasks', 1],
+    ['for parents', 1],
     ['for a child', 1],
     ['for an event', 2],
   ] as const) {

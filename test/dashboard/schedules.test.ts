@@ -1,7 +1,16 @@
 import { expect, test } from 'vitest';
 import { cronInWords } from '../../dashboard/cron_words.ts';
 import { rows, value } from '../sql/verbs.ts';
-import { button, confirm, goTo, phone, shows, useDashboard, violations } from './browser.ts';
+import {
+  button,
+  confirm,
+  goTo,
+  loseAnswer,
+  phone,
+  shows,
+  useDashboard,
+  violations,
+} from './browser.ts';
 
 const hostile = `<img src=x onerror=alert(1)>\u202e`;
 
@@ -56,7 +65,8 @@ test('the page of a schedule shows its settings, its next fires in its zone, and
   await button(page, 'Fire now month-end').click();
   await shows(page, /month-end has fired: task \d+/);
   const fires = page.getByRole('table', { name: 'Fires of month-end' });
-  await fires.getByRole('link').click();
+  await fires.getByRole('row', { name: 'fired by hand' }).getByRole('link').waitFor();
+  await page.getByRole('status').getByRole('link').click();
   await page.getByRole('heading', { name: /^Task \d+/ }).waitFor();
   await page.getByRole('link', { name: 'month-end', exact: true }).click();
   await page.getByRole('heading', { name: 'Schedule month-end' }).waitFor();
@@ -124,6 +134,18 @@ test('schedules are found by a part of their name, queue or expression, and the 
   await page.getByText('No schedule matches.').waitFor();
   await page.getByRole('link', { name: 'Clear' }).click();
   await expect.poll(async () => (await names()).length).toBeGreaterThan(2);
+});
+
+test('a message leaves when the page changes', async () => {
+  await put('restful', { queue: 'reports', every_seconds: 60 });
+  const page = await made.at('schedules/restful');
+  // Unlike others, an error has no time after which it leaves.
+  await loseAnswer(page, '**/restful/pause');
+  await button(page, 'Pause restful').click();
+  const message = page.getByRole('alert').getByText('did not answer');
+  await message.waitFor();
+  await goTo(page, 'schedules');
+  await message.waitFor({ state: 'detached' });
 });
 
 test('a schedule is deleted after a confirmation', async () => {

@@ -44,15 +44,16 @@ test('the workers are the groups of the open leases', async () => {
   );
   const leases = await openLeases();
   expect(leases.length).toBeGreaterThanOrEqual(6);
-  for (const [worker, queues, count, unfinished, , , , , deadline] of shown) {
+  for (const [worker, state, queues, count, , , , deadline] of shown) {
     const own = leases.filter((lease) => (lease.worker ?? '(no name)') === worker);
     expect(own.length, worker).toBe(Number(count));
     expect(new Set(own.map(({ queue }) => queue))).toEqual(new Set(queues?.trim().split(' ')));
-    expect(own.reduce((sum, lease) => sum + lease.unfinished, 0)).toBe(Number(unfinished));
+    const unfinished = own.reduce((sum, lease) => sum + lease.unfinished, 0);
+    expect(state?.trim()).toBe(`running ${unfinished}`);
     expect(own.some(({ late }) => late)).toBe(deadline?.includes('overdue'));
   }
-  // The one with an overdue lease is first.
-  expect(shown[0]?.[0]).toBe('cy');
+  // The one with an overdue lease is first, then the one that has been busy for longest.
+  expect(shown.map(([worker]) => worker)).toEqual(['cy', 'ann', 'ben', '(no name)']);
 });
 
 test('a worker that has ended its tasks is listed as idle, however short they were', async () => {

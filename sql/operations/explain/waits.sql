@@ -120,7 +120,7 @@ returns table (finding text, severity text, detail text, hint text) language sql
       and n.created_at < pg_catalog.clock_timestamp() - interval '5 seconds'
     order by n.created_at, n.position limit 1)
   select 'tasks wait for their parents', 'note',
-    pg_catalog.format('%s; task %s has waited for %s for its own: %s',
+    pg_catalog.format('%s; task %s has waited %s for its parents: %s',
       tock.some_tasks(c.tasks, 'waits', 'wait'), c.id, tock.ago(c.created_at), p.said),
     pg_catalog.format('it continues when they have ended: tock parents %s lists them', c.id)
       || case when p.failed > 0 and c.options ->> 'on_parent_failure' = 'wait'

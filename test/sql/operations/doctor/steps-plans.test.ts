@@ -28,6 +28,6 @@ test('neither the doctor nor prune scans the steps, the waits or the waiting tas
   }
   await expectDoctor(
     /^warning: autovacuum is off/,
-    /: at least 1000 tasks wait for over a day: (e\d+ \(task \d+ since [^ ]*Z\)(, )?){5} =>/,
+    /: at least 1,000 tasks wait for over a day: (e\d+ \(task \d+ since [^ ]*Z\)(, )?){5} =>/,
   );
 });

@@ -1,0 +1,73 @@
+import { count, rate } from '../format.ts';
+import { usePolling } from '../polling.ts';
+import type { WorkerActivity as Activity } from '../types.ts';
+import { Growing } from './growing.tsx';
+import { Panel } from './panel.tsx';
+import { QueueLink, State, WorkerLink } from './state.tsx';
+import { type Column, Table } from './table.tsx';
+import { Ago, Updated } from './times.tsx';
+
+const columns: Column<Activity>[] = [
+  {
+    name: 'Worker',
+    sortKey: ({ worker }) => worker,
+    show: ({ worker, queues: [queue = ''] }) => <WorkerLink worker={worker} queue={queue} />,
+  },
+  { name: 'State', show: (w) => <State state={w.open_leases > 0 ? 'running' : 'idle'} /> },
+  {
+    name: 'Queues',
+    show: ({ queues }) =>
+      queues.map((queue) => (
+        <span key={queue}>
+          <QueueLink queue={queue} />{' '}
+        </span>
+      )),
+  },
+  {
+    name: 'Last claim',
+    sortKey: (w) => Date.parse(w.last_claim_at),
+    show: (w) => <Ago at={w.last_claim_at} />,
+  },
+  {
+    name: 'Leases',
+    title: 'How many leases it has taken. The newest 50 of a stream are counted.',
+    number: true,
+    sortKey: (w) => w.leases,
+    show: (w) => count(w.leases) + (w.leases < COUNTED ? '' : '+'),
+  },
+  {
+    name: 'Leases at a time',
+    title:
+      'How many of them were open at a time, on average since the first: 1 is busy all the time with one, 0.5 half the time.',
+    number: true,
+    sortKey: (w) => w.average_open,
+    show: (w) => rate(w.average_open),
+  },
+];
+
+/** From so many leases on there may be more: the call reads the newest of each stream. */
+const COUNTED = 50;
+
+/** Who claimed in the last hour, also those that are idle now. */
+export function WorkerActivity({ queue }: { queue: string | undefined }) {
+  const polled = usePolling('GET /v1/workers', { query: { queue } }, 10_000);
+  const workers = polled.data?.workers ?? [];
+  if (workers.length === 0) return null;
+  return (
+    <Panel title="Last hour, idle workers too" side={<Updated at={polled.at} />}>
+      <Growing
+        rows={workers}
+        show={(rows) => (
+          <Table
+            label="Activity of the last hour"
+            rows={rows}
+            columns={columns}
+            id={({ worker }) => worker}
+            stacked
+            emptyText=""
+          />
+        )}
+      />
+    </Panel>
+  );
+}
