@@ -26,7 +26,8 @@ begin
   if v_limits.running > 0 and v_limits.running >= v_limits.max_running - v_limits.max_running / 4 then
     return query select 'max_running is reached', 'note',
       pg_catalog.format('%s of %s (max_running); ready: %s',
-        tock.some(v_limits.running, 'runs', 'run'), v_limits.max_running, v_is.ready),
+        tock.some(v_limits.running, 'runs', 'run'), v_limits.max_running,
+        pg_catalog.to_char(v_is.ready, 'FM999,999,990')),
       'make the tasks shorter, or raise max_running; more tasks run only if the workers take more at once';
     return;
   elsif v_limits.level < 1 then
@@ -35,7 +36,8 @@ begin
         v_limits.rate_seconds,
         case when v_limits.rate_burst <> v_limits.rate_limit
           then pg_catalog.format(', and %s at once', v_limits.rate_burst) end,
-        ceil((1 - v_limits.level) * v_limits.rate_seconds / v_limits.rate_limit), v_is.ready),
+        ceil((1 - v_limits.level) * v_limits.rate_seconds / v_limits.rate_limit),
+        pg_catalog.to_char(v_is.ready, 'FM999,999,990')),
       'this is the effect of the rate; raise rate_limit if it is too low';
     return;
   end if;
