@@ -425,6 +425,8 @@ export type Routes = {
         ended_at: string | null;
         /** Whether a cancel reached the run while it was running. */
         cancel_requested: boolean;
+        /** When a run that is still running was asked to stop. */
+        cancel_requested_at: string | null;
         /** The last reported progress, 0 to 100. */
         progress: number | null;
         /** The last reported note. */
@@ -967,6 +969,12 @@ export type Routes = {
         preview: string | null;
         /** Whether the task has a rerun. */
         rerun: boolean;
+        /** Whether a running task has been asked to stop. */
+        cancel_requested: boolean;
+        /** What a waiting task waits for. */
+        waiting_for: 'time' | 'concurrency_key' | 'dependency' | 'child' | 'event' | null;
+        /** The concurrency key of the task. */
+        concurrency_key: string | null;
         /** How many tasks it depends on. Only with `waiting_for=dependency`. */
         parents?: number | null;
         /**

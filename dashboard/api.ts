@@ -2,6 +2,7 @@ import type { Problem } from '../client/errors.ts';
 import { parseLossless } from '../client/lossless_json.ts';
 import { type RouteInput, requestLine } from '../client/route.ts';
 import type { Answer, Route } from '../client/wire.ts';
+import { changing } from './changes.ts';
 
 /** A refusal of the server, with its own message; status 0 if the server was not reached. */
 export class Refused extends Error {
@@ -35,12 +36,22 @@ function toProblem(status: number, text: string): Problem {
 /** With a request id, a repeated call has no second effect. */
 type RequestOptions = { signal?: AbortSignal | undefined; requestId?: string };
 
-/** One request. Numbers in the answer keep all their digits. */
-export async function call<R extends Route>(
+/** One request. Numbers in the answer keep all their digits. After a change the page loads its parts again. */
+export function call<R extends Route>(
   key: string,
   route: R,
   input: RouteInput<R>,
-  { signal, requestId }: RequestOptions = {},
+  options: RequestOptions = {},
+): Promise<Answer<R>> {
+  const answer = request(key, route, input, options);
+  return route.startsWith('GET ') ? answer : changing(answer);
+}
+
+async function request<R extends Route>(
+  key: string,
+  route: R,
+  input: RouteInput<R>,
+  { signal, requestId }: RequestOptions,
 ): Promise<Answer<R>> {
   const [method, path] = requestLine(route, input);
   const body: unknown = input.body;

@@ -29,7 +29,7 @@ function Page({ address }: { address: Address }) {
   const [first = '', second] = address.path;
   if (first === '') return <Overview address={address} />;
   if (first === 'queues' && second) return <Queue key={second} queue={second} address={address} />;
-  if (first === 'tasks' && second) return <Task key={second} id={second} />;
+  if (first === 'tasks' && second) return <Task key={second} id={second} address={address} />;
   if (first === 'tasks') return <Tasks address={address} />;
   if (first === 'groups') return <Groups address={address} />;
   if (first === 'bulk_changes') return <BulkChanges address={address} />;

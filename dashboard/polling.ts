@@ -2,6 +2,7 @@ import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { type RouteInput, requestLine } from '../client/route.ts';
 import type { Answer, Route } from '../client/wire.ts';
 import { call, Refused } from './api.ts';
+import { onChanges } from './changes.ts';
 import { isPaused, onPauseChange } from './pause.ts';
 import { useSession } from './session.tsx';
 
@@ -17,7 +18,7 @@ export type Polled<T> = {
 /** The longest pause after failures, unless the interval is longer. */
 const MOST_MS = 30_000;
 
-/** Polls a route. It sends nothing while `input` is null. */
+/** Polls a route, also after each change by the user. It sends nothing while `input` is null. */
 export function usePolling<R extends Route>(
   route: R,
   input: RouteInput<R> | null,
@@ -90,15 +91,23 @@ export function usePolledAnswer<T>(
     const onVisible = () => {
       if (!document.hidden && isDue) void poll();
     };
-    pollAgain.current = () => void poll(true);
+    // What is on its way may be older than the change. Several calls of a moment are one poll.
+    const again = () => {
+      control?.abort();
+      clearTimeout(timer);
+      timer = setTimeout(() => void poll(true));
+    };
+    pollAgain.current = again;
     document.addEventListener('visibilitychange', onVisible);
     const offPause = onPauseChange(onVisible);
+    const offChanges = onChanges(again);
     void poll();
     return () => {
       clearTimeout(timer);
       control?.abort();
       document.removeEventListener('visibilitychange', onVisible);
       offPause();
+      offChanges();
     };
   }, [path, intervalMs, key, refused]);
 

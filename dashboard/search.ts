@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Query } from '../client/wire.ts';
 import { call, Refused } from './api.ts';
+import { onChanges } from './changes.ts';
 import { isPaused } from './pause.ts';
 import { useSession } from './session.tsx';
 import type { KeyInfo, Listed } from './types.ts';
@@ -80,8 +81,8 @@ type Found = { rows: Listed[]; cursor: string | null; calls: number; at: number 
 const none: Found = { rows: [], cursor: null, calls: 0, at: null };
 
 /**
- * Tasks that match, one page after the other. With `everyMs` the first page is read again at this interval, unless it
- * took several calls or the user has asked for more.
+ * Tasks that match, one page after the other. The first page is read again after each change by the user, and with
+ * `everyMs` at this interval, unless it took several calls or the user has asked for more.
  */
 export function useSearch(search: Search, everyMs?: number) {
   const { key } = useSession();
@@ -134,7 +135,11 @@ export function useSearch(search: Search, everyMs?: number) {
     setFound(none);
     if (impossible(search) === null) show(null, []);
     else setBusy(false);
-    return () => control.current?.abort();
+    const offChanges = onChanges(() => impossible(search) === null && show(null, []));
+    return () => {
+      offChanges();
+      control.current?.abort();
+    };
   }, [searchJson]);
 
   const polls = everyMs !== undefined && found.calls === 1 && !busy;
@@ -150,6 +155,5 @@ export function useSearch(search: Search, everyMs?: number) {
     busy,
     error,
     more: () => show(found.cursor, found.rows),
-    again: () => show(null, []),
   };
 }

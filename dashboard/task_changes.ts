@@ -96,7 +96,7 @@ export const changes: Change[] = [
     name: 'Cancel',
     confirmLabel: 'Cancel them',
     title: (tasks) => `Cancel ${tasks}?`,
-    text: 'They will not run. The workers of running ones are asked to stop.',
+    text: 'They will not run. Of running ones a cancel is requested from their workers.',
     danger: true,
     done: () => 'cancelled',
     appliesTo: unfinished,

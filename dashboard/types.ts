@@ -5,9 +5,15 @@ import type { Answer } from '../client/wire.ts';
 export type KeyInfo = Answer<'GET /v1/key'>;
 export type Finding = Answer<'GET /v1/doctor'>['findings'][number];
 type StoredTask = Answer<'GET /v1/tasks'>['tasks'][number];
-/** A task in a list. The archive has neither its start nor a preview. */
-export type Listed = Omit<StoredTask, 'started_at' | 'preview' | 'rerun'> &
-  Partial<Pick<StoredTask, 'started_at' | 'preview' | 'rerun'>>;
+type OnlyStored =
+  | 'started_at'
+  | 'preview'
+  | 'rerun'
+  | 'cancel_requested'
+  | 'waiting_for'
+  | 'concurrency_key';
+/** A task in a list. The archive lacks some fields. */
+export type Listed = Omit<StoredTask, OnlyStored> & Partial<Pick<StoredTask, OnlyStored>>;
 export type Lease = Answer<'GET /v1/leases'>['leases'][number];
 export type ConcurrencyKey =
   Answer<'GET /v1/queues/{queue}/concurrency-keys'>['concurrency_keys'][number];

@@ -61,6 +61,7 @@ export function createStore(now: () => number) {
     const { queue, attempt } = task;
     const empty = {
       cancel_requested: false,
+      cancel_requested_at: null,
       progress: null,
       note: null,
       result: null,

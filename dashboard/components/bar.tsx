@@ -1,5 +1,15 @@
+import type { ComponentChildren } from 'preact';
+
 /** A part of a whole, such as the used part of a limit, in words and as a bar. */
-export function Bar({ part, whole, text }: { part: number; whole: number; text: string }) {
+export function Bar({
+  part,
+  whole,
+  text,
+}: {
+  part: number;
+  whole: number;
+  text: ComponentChildren;
+}) {
   const share = whole > 0 ? Math.min(1, Math.max(0, part / whole)) : 0;
   return (
     <div class="bar">

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { count } from '../format.ts';
 import { useAction } from '../notifications.tsx';
+import { href } from '../route.ts';
 import { useMay } from '../session.tsx';
 import type { ConcurrencyKey } from '../types.ts';
 import { Bar } from './bar.tsx';
@@ -51,12 +52,19 @@ export function ConcurrencyKeyTable({
         },
         {
           name: 'Holders',
-          show: ({ holders, concurrency_limit }) => (
+          show: ({ concurrency_key, holders, concurrency_limit }) => (
             <>
               <Bar
                 part={holders.length}
                 whole={concurrency_limit ?? holders.length}
-                text={`${count(holders.length)} of ${count(concurrency_limit)} inside`}
+                text={
+                  <a
+                    href={href(['tasks'], { queue, concurrency_key })}
+                    title="Inside are the tasks that run, that are ready to run, and that keep the key for their next attempt. This lists them with their states."
+                  >
+                    {count(holders.length)} of {count(concurrency_limit)} inside
+                  </a>
+                }
               />
               {holders.slice(0, 3).map((id) => (
                 <span key={id}>

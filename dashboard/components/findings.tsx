@@ -1,6 +1,7 @@
 import { useHidden } from '../hidden_fields.ts';
 import { href } from '../route.ts';
 import type { Finding } from '../types.ts';
+import { Hint } from './hint.tsx';
 
 export const severities: Record<string, string> = {
   critical: 'Critical',
@@ -9,9 +10,9 @@ export const severities: Record<string, string> = {
 };
 const order = ['critical', 'warning', 'note'];
 
-/** Text with links for the tasks and queues that it names; in a command, `queue` comes before a verb. */
-function Linked({ text, isHint }: { text: string; isHint?: boolean }) {
-  const segments = text.split(isHint ? /\b(task \d+)/ : /\b((?:task|queue) [\w.:-]*\w)/);
+/** Text with links for the tasks and queues that it names. */
+function Linked({ text }: { text: string }) {
+  const segments = text.split(/\b((?:task|queue) [\w.:-]*\w)/);
   return (
     <>
       {segments.map((segment, n) => {
@@ -36,8 +37,8 @@ export const worstFirst = (findings: readonly Finding[]) =>
 /** A reason why tasks are late has no page. */
 type Shown = Omit<Finding, 'page'> & Partial<Finding>;
 
-/** Findings in their order, each with its hint and its page. */
-export function Findings({ findings }: { findings: readonly Shown[] }) {
+/** Findings in their order, each with its hint and its page; of a queue, or of all. */
+export function Findings({ findings, queue }: { findings: readonly Shown[]; queue?: string }) {
   const hidden = useHidden();
   return (
     <ul class="findings">
@@ -54,7 +55,7 @@ export function Findings({ findings }: { findings: readonly Shown[] }) {
           )}
           {hint && (
             <p class="hint">
-              <span>Hint:</span> <Linked text={hidden.text(hint)} isHint />
+              <span>Hint:</span> <Hint text={hint} queue={queue} />
             </p>
           )}
         </li>

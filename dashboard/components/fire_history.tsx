@@ -1,7 +1,7 @@
 import type { Answer } from '../../client/wire.ts';
 import { exactTime } from '../format.ts';
 import { usePolling } from '../polling.ts';
-import { Empty } from './empty.tsx';
+import { useMay } from '../session.tsx';
 import { PolledContent } from './panel.tsx';
 import { State, TaskLink } from './state.tsx';
 import { Table } from './table.tsx';
@@ -48,6 +48,7 @@ export function FireTimes({ fires }: { fires: Answer<'GET /v1/next-fires'>['fire
 export function FireHistory({ schedule }: { schedule: string }) {
   const input = { path: { schedule }, query: { limit: SHOWN } };
   const polled = usePolling('GET /v1/schedules/{schedule}/fires', input, 10_000);
+  const may = useMay();
   return (
     <PolledContent polled={polled}>
       {({ fires }) => (
@@ -57,11 +58,7 @@ export function FireHistory({ schedule }: { schedule: string }) {
             label={`Fires of ${schedule}`}
             rows={fires}
             id={({ number }) => number}
-            emptyText={
-              <Empty command={`tock schedule run ${schedule}`}>
-                It has not fired yet. This fires it now:
-              </Empty>
-            }
+            emptyText={`It has not fired yet.${may('admin') ? ' The button Fire now fires it.' : ''}`}
             columns={[
               { name: 'Fire', show: ({ fire_at }) => <Ago at={fire_at} /> },
               { name: 'Outcome', show: ({ outcome }) => <State state={outcome} /> },

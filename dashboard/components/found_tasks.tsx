@@ -20,12 +20,9 @@ type Props = {
 
 /** The tasks that match a search, one page after the other, and what the key may do with them. */
 export function FoundTasks({ search, emptyText, ofOneQueue, everyMs, onChange }: Props) {
-  const { rows, cursor, at, busy, error, more, again } = useSearch(search, everyMs);
+  const { rows, cursor, at, busy, error, more } = useSearch(search, everyMs);
   const may = useMay();
-  const changed = () => {
-    again();
-    onChange?.();
-  };
+  const changed = () => onChange?.();
   const mayChange = search.queue ? may('enqueue', search.queue) : may('enqueue');
   const reason = impossible(search);
   return (

@@ -11,7 +11,12 @@ import { Updated } from './times.tsx';
 export function Health({ polled }: { polled: Polled<{ findings: Finding[] }> }) {
   if (polled.error?.status === 403) return null;
   if (polled.error && !polled.data) return <Problem error={polled.error} />;
-  if (!polled.data) return null;
+  if (!polled.data)
+    return (
+      <section class="strip" aria-label="Health">
+        Loading …
+      </section>
+    );
   const findings = worstFirst(polled.data.findings);
   const [worst] = findings;
   if (!worst) {

@@ -1,28 +1,59 @@
+import { useState } from 'preact/hooks';
+import type { Answer } from '../../client/wire.ts';
 import { count } from '../format.ts';
-import { usePolling } from '../polling.ts';
+import { type Polled, usePolling } from '../polling.ts';
+import { href } from '../route.ts';
 import type { Listed } from '../types.ts';
-import { Panel } from './panel.tsx';
+import { Further, Panel, PolledContent } from './panel.tsx';
 import { QueueLink, State, TaskLink } from './state.tsx';
 import { Table } from './table.tsx';
 import { Updated } from './times.tsx';
 
 type Counts = Record<string, number>;
 
-const unfinished = ['running', 'ready', 'waiting'];
+const unfinished = ['running', 'ready', 'waiting'] as const;
 const ends = ['dead', 'cancelled', 'expired'] as const;
-const order = ['done', ...ends, 'running', 'ready', 'waiting', 'gone'];
+const order = ['done', ...ends, ...unfinished, 'gone'] as const;
+type ParentState = (typeof order)[number];
 
+/** The state that an address names; null if it names none. */
+export const parentState = (name: string | null): ParentState | null =>
+  order.find((state) => state === name) ?? null;
+
+const place = (name: string) => order.indexOf(name as ParentState);
 const sorted = (counts: Counts) =>
-  Object.entries(counts).sort(([a], [b]) => order.indexOf(a) - order.indexOf(b));
+  (Object.entries(counts) as [ParentState, number][]).sort(([a], [b]) => place(a) - place(b));
 const sum = (counts: Counts) => Object.values(counts).reduce((all, n) => all + n, 0);
 
-/** How many tasks are done, and how many are in each of these other states. */
-function progressText(counts: Counts, states: readonly string[]): string {
-  const rest = sorted(counts).filter(([state]) => state !== 'done' && states.includes(state));
-  return [
-    `${count(counts.done ?? 0)} of ${count(sum(counts))} done`,
-    ...rest.map(([state, n]) => `${count(n)} ${state}`),
-  ].join(', ');
+/** How many tasks are done and how many are in each of these other states, each with a link to a list of these. */
+function ProgressText({
+  id,
+  counts,
+  states,
+  chosen,
+}: {
+  id: string;
+  counts: Counts;
+  states: readonly string[];
+  chosen?: string | null;
+}) {
+  const link = (state: string, text: string) => (
+    <a
+      class="within"
+      href={href(['tasks', id], { parents: state })}
+      aria-current={state === chosen ? 'true' : undefined}
+    >
+      {text}
+    </a>
+  );
+  const rest = sorted({ dead: 0, ...counts }).filter(([state]) => states.includes(state));
+  const done = counts.done ?? 0;
+  return (
+    <>
+      {done > 0 ? link('done', count(done)) : '0'} of {count(sum(counts))} done
+      {rest.map(([state, n]) => [', ', n > 0 ? link(state, `${count(n)} ${state}`) : 'none dead'])}
+    </>
+  );
 }
 
 const ProgressBar = ({ counts }: { counts: Counts }) => (
@@ -33,28 +64,23 @@ const ProgressBar = ({ counts }: { counts: Counts }) => (
   </div>
 );
 
-function Progress({ counts }: { counts: Counts }) {
-  return (
-    <>
-      <p class="progress-text">{progressText(counts, Object.keys(counts))}</p>
-      <ProgressBar counts={counts} />
-    </>
-  );
-}
-
 /** The parents of a task in a list: how many are done, and how many have ended without being done. */
-export function ParentsDone({ parents, parent_counts: counts }: Listed) {
+export function ParentsDone({ id, parents, parent_counts: counts }: Listed) {
   if (!parents) return '–';
   if (!counts) return `${count(parents)}, not counted`;
   return (
     <div class="bar">
-      <span>{progressText(counts, [...ends, 'gone'])}</span>
+      <span>
+        <ProgressText id={id} counts={counts} states={[...ends, 'gone']} />
+      </span>
       <ProgressBar counts={counts} />
     </div>
   );
 }
 
+/** The parents that are listed in each state, and on a page of one state. */
 const SHOWN = 20;
+const PAGE_SIZE = 100;
 
 /** Names the queue of an unfinished parent, whose page has the reasons why its tasks are late. */
 function QueueOfParent({ id }: { id: string }) {
@@ -67,65 +93,117 @@ function QueueOfParent({ id }: { id: string }) {
   );
 }
 
-/** Parents in one state; of many, the first ones. */
-function List({
-  id,
-  state,
-  counts,
-  withQueue,
-}: {
+type Listing = {
   id: string;
-  state: string;
+  state: ParentState;
   counts: Counts;
   withQueue: boolean;
-}) {
-  const query = { limit: SHOWN, after: 0, results: false, state };
-  const polled = usePolling('GET /v1/tasks/{id}/parents', { path: { id }, query }, 10_000);
-  const rows = polled.data?.parents ?? [];
-  if (rows.length === 0) return null;
-  const more = (counts[state] ?? 0) - rows.length;
-  const first = withQueue && rows[0];
+  only?: boolean;
+};
+
+/** Parents in one state: the first ones or, if they are the only ones on the page, one page after the other. */
+function List({ id, state, counts, withQueue, only }: Listing) {
+  const [after, setAfter] = useState<string | undefined>();
+  const limit = only ? PAGE_SIZE : SHOWN;
+  const query = { limit, after: Number(after ?? 0), results: false, state };
+  const polled = usePolling('GET /v1/tasks/{id}/parents', { path: { id }, query }, 5000);
+  const more = (counts[state] ?? 0) - SHOWN;
   return (
-    <>
-      <Table
-        label={`Parents: ${state}`}
-        rows={rows}
-        id={({ n }) => String(n)}
-        emptyText=""
-        columns={[
-          { name: 'Task', show: (parent) => <TaskLink id={parent.id} /> },
-          { name: 'Name', show: ({ name }) => name ?? '–' },
-          { name: 'State', show: (parent) => <State state={parent.state} /> },
-        ]}
-      />
-      {more > 0 && (
-        <p class="hint">
-          {count(more)} more are {state}.
-        </p>
+    <PolledContent polled={polled}>
+      {({ parents: rows }) => (
+        <>
+          <Table
+            label={`Parents: ${state}`}
+            rows={rows}
+            id={({ n }) => String(n)}
+            emptyText={only && `None is ${state}.`}
+            columns={[
+              { name: 'Task', show: (parent) => <TaskLink id={parent.id} /> },
+              { name: 'Name', show: ({ name }) => name ?? '–' },
+              { name: 'State', show: (parent) => <State state={parent.state} /> },
+            ]}
+          />
+          {only && (
+            <Further
+              after={after}
+              next={rows.length === limit ? String(rows.at(-1)?.n) : null}
+              goTo={setAfter}
+            />
+          )}
+          {!only && more > 0 && (
+            <p class="hint">
+              <a href={href(['tasks', id], { parents: state })}>
+                {count(more)} more are {state}
+              </a>
+            </p>
+          )}
+          {withQueue && rows[0] && <QueueOfParent id={rows[0].id} />}
+        </>
       )}
-      {first && <QueueOfParent id={first.id} />}
-    </>
+    </PolledContent>
   );
 }
 
-/** The tasks that a task depends on: how many are done, and those that need attention. */
-export function Parents({ id }: { id: string }) {
-  const query = { limit: 1, results: false };
-  const polled = usePolling('GET /v1/tasks/{id}/parents', { path: { id }, query }, 5000);
+type ParentsAnswer = Answer<'GET /v1/tasks/{id}/parents'>;
+
+/** The tasks that a task depends on: how many are in each state, and those that need attention, or in the chosen state. */
+export function Parents({
+  id,
+  polled,
+  chosen,
+}: {
+  id: string;
+  polled: Polled<ParentsAnswer>;
+  chosen: ParentState | null;
+}) {
   const counts = polled.data?.counts;
-  if (!counts || Object.keys(counts).length === 0) return null;
-  const failed = ends.filter((state) => counts[state]);
-  const few = sum(counts) <= SHOWN;
-  const next = unfinished.find((state) => counts[state]);
-  const shown = few ? sorted(counts).map(([state]) => state) : [...failed, next ?? '', 'gone'];
+  if (counts && Object.keys(counts).length === 0) return null;
   return (
     <Panel title="Parents" side={<Updated at={polled.at} />}>
-      <Progress counts={counts} />
-      {shown
-        .filter((state) => counts[state])
-        .map((state) => (
-          <List key={state} id={id} state={state} counts={counts} withQueue={state === next} />
-        ))}
+      <PolledContent polled={polled}>
+        {() => counts && <ParentLists id={id} counts={counts} chosen={chosen} />}
+      </PolledContent>
     </Panel>
+  );
+}
+
+function ParentLists({
+  id,
+  counts,
+  chosen,
+}: {
+  id: string;
+  counts: Counts;
+  chosen: ParentState | null;
+}) {
+  const next = unfinished.find((state) => counts[state]);
+  const needAttention: (ParentState | undefined)[] = [...ends, next, 'gone'];
+  const shown = order.filter((state) =>
+    chosen
+      ? state === chosen
+      : counts[state] && (sum(counts) <= SHOWN || needAttention.includes(state)),
+  );
+  return (
+    <>
+      <p class="progress-text">
+        <ProgressText id={id} counts={counts} states={order.slice(1)} chosen={chosen} />
+      </p>
+      <ProgressBar counts={counts} />
+      {shown.map((state) => (
+        <List
+          key={state}
+          id={id}
+          state={state}
+          counts={counts}
+          withQueue={state === next}
+          only={chosen !== null}
+        />
+      ))}
+      {chosen && (
+        <p class="hint">
+          Only those that are {chosen} are listed. <a href={href(['tasks', id])}>Show others</a>
+        </p>
+      )}
+    </>
   );
 }

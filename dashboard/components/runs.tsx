@@ -151,7 +151,12 @@ export function Runs({ task, steps }: { task: TaskAnswer; steps: Step[] }) {
                 {run.progress !== null && `${run.progress} % `}
                 {run.note}
                 <span class="error">{errorLine(hidden.value(run.error))}</span>
-                {run.cancel_requested && ' cancel requested'}
+                {run.cancel_requested_at && (
+                  <>
+                    {' '}
+                    cancel requested <Ago at={run.cancel_requested_at} />
+                  </>
+                )}
               </>
             ),
           },

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { duration } from '../format.ts';
 import { useHidden } from '../hidden_fields.ts';
+import { href } from '../route.ts';
 import type { Listed } from '../types.ts';
 import { useColumns } from './columns.tsx';
 import { ParentsDone } from './parents.tsx';
@@ -11,6 +12,24 @@ import { Ago } from './times.tsx';
 /** How long the newest run of a task took, or has taken so far; a waiting or ready task has none. */
 const ran = ({ started_at, ended_at }: Listed) =>
   started_at ? (ended_at ? Date.parse(ended_at) : Date.now()) - Date.parse(started_at) : null;
+
+/** When a task is due; null for one that waits for something else than its time. */
+const due = ({ run_at, waiting_for }: Listed) => (waiting_for === 'time' ? run_at : null);
+
+const reasons: Record<string, string> = {
+  time: 'its time',
+  dependency: 'other tasks',
+  child: 'a child',
+  event: 'an event',
+};
+
+function WaitsFor({ queue, waiting_for, concurrency_key }: Listed) {
+  if (!waiting_for) return '–';
+  if (waiting_for !== 'concurrency_key' || !concurrency_key) return reasons[waiting_for] ?? '–';
+  return (
+    <a href={href(['tasks'], { queue, concurrency_key })}>the concurrency key {concurrency_key}</a>
+  );
+}
 
 /** A list of tasks, whose columns the user chooses. */
 export function TaskTable({
@@ -29,15 +48,19 @@ export function TaskTable({
   const optional: (Column<Listed> | false)[] = [
     !ofOneQueue && { name: 'Queue', show: ({ queue }) => <QueueLink queue={queue} /> },
     !ofOneQueue && { name: 'State', show: ({ state }) => <State state={state} /> },
+    rows.some(({ waiting_for, parents }) => waiting_for && !parents) && {
+      name: 'Waits for',
+      show: WaitsFor,
+    },
     rows.some(({ parents }) => parents) && { name: 'Parents', show: ParentsDone },
     {
       name: 'Payload',
       show: ({ preview }) => <code class="preview">{preview ? hidden.text(preview) : '–'}</code>,
     },
     { name: 'Created', show: ({ created_at }) => <Ago at={created_at} /> },
-    rows.some(({ run_at, ended_at }) => ended_at ?? run_at) && {
+    rows.some((task) => task.ended_at ?? due(task)) && {
       name: 'Due or ended',
-      show: ({ run_at, ended_at }) => <Ago at={ended_at ?? run_at} />,
+      show: (task) => <Ago at={task.ended_at ?? due(task)} />,
     },
     rows.some(({ started_at }) => started_at) && {
       name: 'Ran for',
@@ -67,9 +90,10 @@ export function TaskTable({
   const { chosen, choice } = useColumns(optional.filter((column) => column !== false));
   const task: Column<Listed> = {
     name: 'Task',
-    show: ({ id, rerun }) => (
+    show: ({ id, rerun, cancel_requested }) => (
       <>
         <TaskLink id={id} /> {rerun && <span class="hint">run again</span>}
+        {cancel_requested && <span class="late">cancel requested</span>}
       </>
     ),
   };

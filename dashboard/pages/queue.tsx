@@ -16,15 +16,17 @@ import { type Address, href } from '../route.ts';
 
 function Why({ queue }: { queue: string }) {
   const polled = usePolling('GET /v1/queues/{queue}/why', { path: { queue } }, 5000);
-  if (polled.error?.status === 403 || !polled.data) return null;
-  const { reasons } = polled.data;
+  if (polled.error?.status === 403) return null;
+  const reasons = polled.data?.reasons;
   return (
     <section class="panel" aria-label="Why tasks are late">
       <header>
-        <h2>{reasons.length > 0 ? 'Why tasks are late' : '✓ Nothing delays this queue'}</h2>
+        <h2>{reasons?.length === 0 ? '✓ Nothing delays this queue' : 'Why tasks are late'}</h2>
         <Updated at={polled.at} />
       </header>
-      {reasons.length > 0 && <Findings findings={reasons} />}
+      <PolledContent polled={polled}>
+        {({ reasons }) => reasons.length > 0 && <Findings findings={reasons} queue={queue} />}
+      </PolledContent>
     </section>
   );
 }

@@ -7,18 +7,19 @@ import { Errors } from '../components/errors.tsx';
 import { Facts } from '../components/facts.tsx';
 import { Json } from '../components/json_tree.tsx';
 import { Panel, PolledContent } from '../components/panel.tsx';
-import { Parents } from '../components/parents.tsx';
+import { Parents, parentState } from '../components/parents.tsx';
 import { PayloadForm } from '../components/payload_form.tsx';
 import { RerunButton } from '../components/rerun.tsx';
 import { Runs } from '../components/runs.tsx';
-import { QueueLink, State, TaskLink } from '../components/state.tsx';
+import { QueueLink, State, TaskLink, WorkerLink } from '../components/state.tsx';
 import { Steps } from '../components/steps.tsx';
 import { TaskLinks } from '../components/task_links.tsx';
 import { Ago, Updated } from '../components/times.tsx';
+import { type Reason, reasonOf, WaitsFor } from '../components/waits_for.tsx';
 import { exactTime } from '../format.ts';
 import { useAction } from '../notifications.tsx';
 import { usePolling } from '../polling.ts';
-import { href } from '../route.ts';
+import { type Address, href } from '../route.ts';
 import { useMay } from '../session.tsx';
 
 type TaskAnswer = Answer<'GET /v1/tasks/{id}'>;
@@ -73,7 +74,11 @@ function optionFacts({ options, queue }: TaskAnswer): [string, unknown][] {
   ];
 }
 
-function TaskFacts({ task }: { task: TaskAnswer }) {
+function TaskFacts({ task, waitsFor }: { task: TaskAnswer; waitsFor: Reason | null }) {
+  const { run_at } = task;
+  const isAhead = run_at !== null && Date.parse(run_at) > Date.now();
+  // A task that waits for another one or for its key is due no earlier. The steps have their own times.
+  const due = waitsFor?.of === 'time' || (isAhead && waitsFor?.of !== 'step') ? run_at : null;
   const facts: [string, unknown][] = [
     ['queue', <QueueLink key="q" queue={task.queue} />],
     ['priority', task.priority],
@@ -86,7 +91,7 @@ function TaskFacts({ task }: { task: TaskAnswer }) {
         <Ago at={task.created_at} /> <small class="hint">{exactTime(task.created_at)}</small>
       </>,
     ],
-    ['due', task.run_at && <Ago key="d" at={task.run_at} />],
+    ['due', due && <Ago key="d" at={due} />],
     ['ended', task.ended_at && <Ago key="e" at={task.ended_at} />],
     [
       'schedule',
@@ -112,7 +117,42 @@ function TaskFacts({ task }: { task: TaskAnswer }) {
   return <Facts facts={facts} />;
 }
 
-function Actions({ task, refresh }: { task: TaskAnswer; refresh(): void }) {
+const cancelText =
+  'The worker learns of it when it next extends its lease or reports progress, and the task is not retried. A worker that ignores it goes on until it ends the task or no longer extends its lease.';
+
+/** The run whose worker was asked to stop; undefined if there is none. */
+const askedToStop = ({ runs }: TaskAnswer) =>
+  runs.at(-1)?.cancel_requested ? runs.at(-1) : undefined;
+
+/** What a requested cancel does, and what may be done if the worker ignores it. */
+function CancelRequested({ task }: { task: TaskAnswer }) {
+  const run = askedToStop(task);
+  if (!run) return null;
+  return (
+    <p class="hint">
+      A cancel was requested <Ago at={run.cancel_requested_at} />. {cancelText} If it goes on for
+      too long, stop the worker
+      {run.worker && (
+        <>
+          {' '}
+          <WorkerLink worker={run.worker} queue={run.queue} />
+        </>
+      )}
+      : the task is cancelled when its lease ends, <Ago at={run.leased_until} /> unless it is
+      extended.
+    </p>
+  );
+}
+
+function Actions({
+  task,
+  waitsFor,
+  refresh,
+}: {
+  task: TaskAnswer;
+  waitsFor: Reason | null;
+  refresh(): void;
+}) {
   const may = useMay();
   const action = useAction();
   const [priority, setPriority] = useState(String(task.priority));
@@ -131,8 +171,12 @@ function Actions({ task, refresh }: { task: TaskAnswer; refresh(): void }) {
   return (
     <fieldset class="buttons" aria-label="Actions">
       {enqueue && hasEnded && <RerunButton id={task.id} label="Rerun" class="main" />}
-      {enqueue && task.state === 'waiting' && (
-        <button type="button" onClick={() => change({ delay_seconds: 0 }, 'The task is due now.')}>
+      {enqueue && waitsFor?.of === 'time' && (
+        <button
+          type="button"
+          title="Makes the task due now. A worker takes it when its turn comes."
+          onClick={() => change({ delay_seconds: 0 }, 'The task is due now.')}
+        >
           Run now
         </button>
       )}
@@ -174,7 +218,7 @@ function Actions({ task, refresh }: { task: TaskAnswer; refresh(): void }) {
           <button type="submit">Change</button>
         </form>
       )}
-      {enqueue && !hasEnded && (
+      {enqueue && !hasEnded && !askedToStop(task) && (
         <ConfirmButton
           danger
           label="Cancel"
@@ -182,18 +226,16 @@ function Actions({ task, refresh }: { task: TaskAnswer; refresh(): void }) {
           buttonLabel="Cancel it"
           onConfirm={async () => {
             await action('POST /v1/tasks/{id}/cancel', { path }, ({ changed }) =>
-              changed
-                ? task.state === 'running'
-                  ? 'Its worker is notified.'
-                  : 'The task is cancelled.'
-                : 'The task was already cancelled.',
+              task.state === 'running'
+                ? `A cancel ${changed ? 'is' : 'was already'} requested.`
+                : `The task ${changed ? 'is' : 'was already'} cancelled.`,
             );
             refresh();
           }}
         >
           <p>
             {task.state === 'running'
-              ? 'Its worker is notified, and the task is not retried.'
+              ? `A cancel is requested. ${cancelText}`
               : 'The task will not run.'}
           </p>
         </ConfirmButton>
@@ -221,30 +263,54 @@ function Actions({ task, refresh }: { task: TaskAnswer; refresh(): void }) {
   );
 }
 
-export function Task({ id }: { id: string }) {
+export function Task({ id, address }: { id: string; address: Address }) {
   const polled = usePolling('GET /v1/tasks/{id}', { path: { id } });
-  const interval = polled.data?.ended_at ? 3_600_000 : 10_000;
-  const ofTask = polled.data ? { path: { id } } : null;
-  const steps = usePolling('GET /v1/tasks/{id}/steps', ofTask, interval);
+  const task = polled.data;
+  const interval = task?.ended_at ? 3_600_000 : 10_000;
+  const steps = usePolling('GET /v1/tasks/{id}/steps', task ? { path: { id } } : null, interval);
+  const hasParents = task?.options && 'depends_on' in task.options;
+  const parents = usePolling(
+    'GET /v1/tasks/{id}/parents',
+    hasParents ? { path: { id }, query: { limit: 1, results: false } } : null,
+    5000,
+  );
+  const waitsFor = task
+    ? reasonOf(task, steps.data?.steps ?? [], parents.data?.counts ?? null)
+    : null;
+  const asked = task && askedToStop(task);
   return (
     <>
       <div class="heading">
         <h1 tabIndex={-1}>Task {id}</h1>
-        {polled.data && <State state={polled.data.state} />}
-        {polled.data?.state === 'running' && polled.data.runs.at(-1)?.cancel_requested && (
-          <span class="late">cancel requested: its worker learns of it at its next call</span>
+        {task && <State state={task.state} />}{' '}
+        {task && waitsFor && (
+          <span>
+            <WaitsFor reason={waitsFor} queue={task.queue} />
+          </span>
+        )}
+        {asked && (
+          <span class="late">
+            cancel requested <Ago at={asked.cancel_requested_at} />
+          </span>
         )}
         <Updated at={polled.at} />
       </div>
       <PolledContent polled={polled}>
         {(task) => (
           <>
-            <Actions task={task} refresh={polled.refresh} />
+            <Actions task={task} waitsFor={waitsFor} refresh={polled.refresh} />
+            <CancelRequested task={task} />
             <TaskLinks task={task} />
             <Panel title="Details">
-              <TaskFacts task={task} />
+              <TaskFacts task={task} waitsFor={waitsFor} />
             </Panel>
-            {task.options && 'depends_on' in task.options && <Parents id={task.id} />}
+            {hasParents && (
+              <Parents
+                id={task.id}
+                polled={parents}
+                chosen={parentState(address.query.get('parents'))}
+              />
+            )}
             <Children key={task.id} id={task.id} />
             <Errors task={task} />
             <Steps task={task} polled={steps} refresh={polled.refresh} />

@@ -25,6 +25,12 @@ const listed = z.strictObject({
     .nullable()
     .describe('The first 200 characters of the payload as JSON; null for one over 16 KiB.'),
   rerun: s.flag.describe('Whether the task has a rerun.'),
+  cancel_requested: s.flag.describe('Whether a running task has been asked to stop.'),
+  waiting_for: z
+    .enum(['time', 'concurrency_key', 'dependency', 'child', 'event'])
+    .nullable()
+    .describe('What a waiting task waits for.'),
+  concurrency_key: z.string().nullable().describe('The concurrency key of the task.'),
   parents: s.count
     .nullish()
     .describe('How many tasks it depends on. Only with `waiting_for=dependency`.'),

@@ -26,22 +26,23 @@ begin
       'queue', t.queue, 'state', t.state, 'priority', t.priority, 'tenant', t.tenant, 'attempt', t.attempt,
       'created_at', t.created_at, 'run_at', t.run_at, 'started_at', t.runs -> -1 -> 'started_at',
       'ended_at', t.ended_at, 'worker', t.runs -> -1 ->> 'worker', 'error', tock.error_text(t.error),
-      'preview', tock.preview(t.payload, pg_catalog.pg_column_size(t.payload)),
-      'rerun', t.reruns <> '[]') as task
+      'preview', tock.preview(t.payload, pg_catalog.pg_column_size(t.payload)), 'rerun', t.reruns <> '[]',
+      'cancel_requested', coalesce((t.runs -> -1 ->> 'cancel_requested')::boolean, false),
+      'waiting_for', w.reason, 'concurrency_key', t.options ->> 'concurrency_key') as task
     from (select i, min(n) as n from unnest(v_ids) with ordinality v (i, n) group by i order by 2) u
     cross join lateral tock.task(u.i) t
+    left join lateral (
+      select coalesce(w.waits_for, case when w.due_after_parents is not null then 'dependency'
+        when w.ticket is not null then 'concurrency_key' else 'time' end) as reason
+      from tock.resolve_tasks(array[t.id]) r
+      join tock.waiting w on w.position = any (array[tock.position_of(r.current_id)])
+      where t.state = 'waiting') w on true
     where coalesce(t.state = p_filter ->> 'state', true)
-      and (p_filter ->> 'waiting_for' is null or exists (
-        select from tock.resolve_tasks(array[t.id]) r
-        join tock.waiting w on w.position = any (array[tock.position_of(r.current_id)])
-        where p_filter ->> 'waiting_for' = coalesce(w.waits_for, case
-          when w.due_after_parents is not null then 'dependency'
-          when w.ticket is not null then 'concurrency_key' else 'time' end)))
+      and coalesce(p_filter ->> 'waiting_for' = w.reason, p_filter ->> 'waiting_for' is null)
       and (p_filter -> 'payload' is null or t.payload::jsonb @> (p_filter -> 'payload'))
       and coalesce(t.tenant = p_filter ->> 'tenant', p_filter ->> 'tenant' is null)
       and coalesce(t.runs -> -1 ->> 'worker' = p_filter ->> 'worker', p_filter ->> 'worker' is null)
-      and (p_filter ->> 'error' is null or t.state = 'dead'
-        and coalesce(tock.error_text(t.error) = p_filter ->> 'error', false))
+      and coalesce(tock.error_text(t.error) = p_filter ->> 'error', p_filter ->> 'error' is null)
       and coalesce((t.reruns <> '[]') = (p_filter ->> 'rerun')::boolean, true)
       and coalesce(t.created_at >= (p_filter ->> 'from')::timestamptz, true)
       and coalesce(t.created_at < (p_filter ->> 'to')::timestamptz, true)

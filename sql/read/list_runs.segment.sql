@@ -53,7 +53,8 @@ stable as $$
     select j.* from (
       select v.position, v.stream, v.queue, v.priority,
         coalesce(r.task_id, tock.id_at(v.position, v.stream)) as task_id,
-        t.state, r.tenant, r.attempt, r.created_at, d.claimed_at, d.ended_at, d.worker,
+        t.state, r.tenant, r.attempt, r.created_at, d.claimed_at, d.ended_at, d.worker, d.cancel_requested,
+        r.options ->> 'concurrency_key' as concurrency_key,
         case when t.state = 'dead' then tock.error_text(d.error) end as error
       from (
         select v.* from seen v where v.position >= (select h.position from horizon h)
@@ -88,12 +89,12 @@ stable as $$
         'id', f.task_id::text, 'run_id', tock.id_at(f.position, f.stream)::text, 'queue', f.queue,
         'state', f.state, 'priority', f.priority, 'tenant', f.tenant, 'attempt', f.attempt,
         'created_at', f.created_at, 'run_at', null, 'started_at', f.claimed_at, 'ended_at', f.ended_at,
-        'worker', f.worker, 'error', f.error, 'preview', (
+        'worker', f.worker, 'error', f.error, 'cancel_requested', f.cancel_requested, 'waiting_for', null,
+        'concurrency_key', f.concurrency_key, 'preview', (
           select tock.preview(r.payload, r.bytes) from tock.runs_{segment} r
           where r.stream = f.stream and r.position = f.position), 'rerun',
-        (select x.of_id from tock.reruns x where x.of_id = f.task_id limit 1) is not null,
-        'at', f.position) order by f.position desc)
-      from found f), '[]') || w.tasks,
+        (select x.of_id from tock.reruns x where x.of_id = f.task_id limit 1) is not null, 'at', f.position)
+        order by f.position desc) from found f), '[]') || w.tasks,
     (select count(*) + (select count(*) from again) from glance)::integer + w.scanned,
     (select h.position from horizon h), w.horizon
   from tock.list_waiting(p_filter, p_below, p_limit, p_scan_limit) w

@@ -41,16 +41,17 @@ begin
        order by w.queue desc, w.position desc limit p_scan_limit)
     ), judged as materialized (
       select s.*, e.state, e.state = 'expired' and (select x.of_id from tock.reruns x
-        where x.of_id = coalesce(s.task_id, tock.id_at(s.position, 0)) limit 1) is not null as rerun
+        where x.of_id = coalesce(s.task_id, tock.id_at(s.position, 0)) limit 1) is not null as rerun,
+        case when e.state = 'waiting' then coalesce(s.waits_for, case
+          when s.due_after_parents is not null then 'dependency'
+          when s.ticket is not null then 'concurrency_key' else 'time' end) end as reason
       from seen s cross join lateral (
         select case when (s.options ->> 'expires_at')::timestamptz <= pg_catalog.clock_timestamp()
           then 'expired' else 'waiting' end as state offset 0) e
     ), found as (
       select j.* from judged j
       where coalesce(j.state = p_filter ->> 'state', true)
-        and coalesce(p_filter ->> 'waiting_for' = coalesce(j.waits_for, case
-          when j.due_after_parents is not null then 'dependency'
-          when j.ticket is not null then 'concurrency_key' else 'time' end), true)
+        and coalesce(p_filter ->> 'waiting_for' = j.reason, p_filter ->> 'waiting_for' is null)
         and (p_filter -> 'payload' is null or j.payload::jsonb @> (p_filter -> 'payload'))
         and coalesce(j.rerun = (p_filter ->> 'rerun')::boolean, true)
         and coalesce(j.tenant = p_filter ->> 'tenant', p_filter ->> 'tenant' is null)
@@ -62,14 +63,15 @@ begin
       order by j.position desc limit p_limit
     )
     select coalesce((
-        select pg_catalog.jsonb_agg(
-          pg_catalog.jsonb_build_object('id', coalesce(f.task_id, tock.id_at(f.position, 0))::text,
-          'run_id', (tock.id_at(f.position, 0))::text, 'queue', f.queue, 'state', f.state,
+        select pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
+          'id', coalesce(f.task_id, tock.id_at(f.position, 0))::text,
+          'run_id', tock.id_at(f.position, 0)::text, 'queue', f.queue, 'state', f.state,
           'priority', f.priority, 'tenant', f.tenant, 'attempt', f.attempt, 'created_at', f.created_at,
           'run_at', nullif(coalesce(f.due_after_parents, f.due_at), 'infinity'), 'started_at', null,
           'ended_at', case f.state when 'expired' then (f.options ->> 'expires_at')::timestamptz end,
-          'worker', null, 'error', null, 'preview', tock.preview(f.payload, f.bytes), 'rerun', f.rerun,
-          'at', f.position) order by f.position desc) from found f), '[]'),
+          'worker', null, 'error', null, 'cancel_requested', false, 'waiting_for', f.reason,
+          'concurrency_key', f.concurrency_key, 'preview', tock.preview(f.payload, f.bytes),
+          'rerun', f.rerun, 'at', f.position) order by f.position desc) from found f), '[]'),
       (select count(*)::integer from seen),
       coalesce((select case when count(*) >= p_scan_limit then min(s.position) end from seen s), 0);
 end $$;

@@ -2,7 +2,7 @@ import type pg from 'pg';
 import type { Locator, Page } from 'playwright-core';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { type OwnCluster, ownCluster, stackInfo } from '../database.ts';
-import { claim, enqueue, expire, leaseOf, numberedTasks, reap } from '../sql/verbs.ts';
+import { claim, enqueue, expire, fail, leaseOf, numberedTasks, reap } from '../sql/verbs.ts';
 import { useDashboard } from './browser.ts';
 
 // Each test breaks a real installation. It only dates rows back, so that the problem seems to last for a while.
@@ -110,6 +110,27 @@ test('the page of a late queue names a concurrency key that is stuck', async () 
     /7 tasks wait at 1 concurrency key/,
     new RegExp(`tock cancel ${holders?.id}`),
   ]);
+});
+
+test('the hint about tasks that died leads to those of this error, and tells others the command', async () => {
+  await enqueue(client, 'imports', numberedTasks(5));
+  const runs = await claim(client, 'imports', { limit: 5 });
+  const failures = runs.map(({ id }, n) => ({
+    id,
+    error: n < 3 ? "can't open" : 'reset',
+    fatal: true,
+  }));
+  await fail(client, leaseOf(runs), failures);
+  const reader = await made.at('queues/imports', made.read);
+  const command = /run them again: tock redrive imports --error 'can'\\''t open'/;
+  await expectReason(reasons(reader), [/tasks die/, /see task \d+/, command]);
+  const page = await made.at('queues/imports');
+  await reasons(page)
+    .getByRole('link', { name: 'the dead tasks of imports with this error' })
+    .click();
+  const listed = page.getByRole('table', { name: 'Tasks', exact: true }).getByRole('rowheader');
+  await expect.poll(() => listed.count()).toBe(3);
+  expect(new URL(page.url()).hash).toBe('#/queues/imports?state=dead&error=can%27t+open');
 });
 
 test('the page of a queue without late tasks shows no reason', async () => {

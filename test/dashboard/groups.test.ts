@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
 import { claim, complete, enqueue, fail, leaseOf, numberedTasks } from '../sql/verbs.ts';
-import { goTo, useDashboard, violations } from './browser.ts';
+import { button, goTo, useDashboard, violations } from './browser.ts';
 
 const made = useDashboard();
 /** A batch of 2,000 with a callback, and a task that waits for one other. */
@@ -37,7 +37,7 @@ test('the groups of all queues are listed with how far they are, in one request'
     .click();
   const row = rowOf(page, large);
   await row.getByText('1,372 of 2,000 done, 3 dead', { exact: true }).waitFor();
-  await rowOf(page, small).getByText('0 of 1 done', { exact: true }).waitFor();
+  await rowOf(page, small).getByText('0 of 1 done, none dead', { exact: true }).waitFor();
   expect(requests).toEqual(['/v1/tasks']);
   // The bar is 1,372 and 3 of 2,000 wide.
   const bars = row.locator('.progress span');
@@ -87,4 +87,30 @@ test('of groups beyond the bound of a call the number of their parents is shown'
   await goTo(page, 'groups');
   await rowOf(page, large).getByText('2,000, not counted').waitFor();
   await rowOf(page, small).getByText('0 of 1 done').waitFor();
+});
+
+test('each part of the progress leads to exactly those tasks, page by page', async () => {
+  const page = await made.at('groups');
+  await rowOf(page, large).getByRole('link', { name: '3 dead' }).click();
+  await page.getByRole('heading', { name: `Task ${large}` }).waitFor();
+  const listed = (state: string) =>
+    page.getByRole('table', { name: `Parents: ${state}` }).getByRole('rowheader');
+  await expect.poll(() => listed('dead').count()).toBe(3);
+  expect(await page.getByRole('table', { name: 'Parents: ready' }).count()).toBe(0);
+  const progress = page.locator('.progress-text');
+  expect(await progress.innerText()).toBe('1,372 of 2,000 done, 3 dead, 625 ready');
+  await progress.getByRole('link', { name: '625 ready' }).click();
+  await expect.poll(() => listed('ready').count()).toBe(100);
+  const first = await listed('ready').allInnerTexts();
+  await button(page, 'Next page').click();
+  await expect
+    .poll(async () => first.includes((await listed('ready').allInnerTexts())[0] ?? ''))
+    .toBe(false);
+  await expect.poll(() => listed('ready').count()).toBe(100);
+  expect(await violations(page)).toEqual([]);
+  await progress.getByRole('link', { name: '1,372' }).click();
+  await expect.poll(() => listed('done').count()).toBe(100);
+  await page.getByRole('link', { name: 'Show others' }).click();
+  await expect.poll(() => listed('ready').count()).toBe(20);
+  expect(made.complaints()).toEqual([]);
 });

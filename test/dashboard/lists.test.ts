@@ -2,7 +2,7 @@ import type { Page, Request } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { save } from '../sql/features/steps/steps.ts';
 import { claim, enqueue, numberedTasks, promote, type Run } from '../sql/verbs.ts';
-import { button, goTo, shows, useDashboard, violations } from './browser.ts';
+import { button, confirm, goTo, shows, useDashboard, violations } from './browser.ts';
 
 const made = useDashboard();
 
@@ -75,6 +75,22 @@ test('the tab of waiting tasks counts and lists them by what they wait for', asy
     await tab.click();
     await expectListed(page, count);
   }
+  await goTo(page, 'queues/w?state=waiting');
+  const rowsWith = (text: string) =>
+    page
+      .locator('tbody tr')
+      .filter({ has: page.locator('[data-name="Waits for"]', { hasText: text }) });
+  for (const [text, count] of [
+    ['its time', 3],
+    ['the concurrency key x', 2],
+    ['other tasks', 1],
+    ['a child', 1],
+    ['an event', 2],
+  ] as const)
+    await expect.poll(() => rowsWith(text).count()).toBe(count);
+  // A due time says nothing where a task waits for something else.
+  expect(await rowsWith('its time').filter({ hasText: 'in 14 min' }).count()).toBe(3);
+  expect(await rowsWith('other tasks').locator('[data-name="Due or ended"]').innerText()).toBe('–');
   // The counts are no settings.
   expect(await page.getByText('waiting_for').count()).toBe(0);
   expect(await violations(page)).toEqual([]);
@@ -130,6 +146,21 @@ async function requestsOfMinute(page: Page): Promise<string[]> {
   page.off('request', listener);
   return sent;
 }
+
+test('after a change by the user all parts of the page show it, also while live updates are paused', async () => {
+  await enqueue(made.client, 'parts', numberedTasks(3));
+  const page = await made.at('queues/parts');
+  await expectListed(page, 3);
+  await button(page, 'Pause live updates').click();
+  await button(page, 'Pause').click();
+  await confirm(page, 'Pause');
+  await page.getByRole('listitem').filter({ hasText: 'the queue is paused' }).waitFor();
+  await enqueue(made.client, 'parts', numberedTasks(2));
+  await button(page, 'Resume').click();
+  await expectListed(page, 5);
+  await page.getByRole('link', { name: /^ready ?5$/ }).waitFor();
+  await page.getByText('Nothing delays this queue').waitFor();
+});
 
 test('a hidden tab asks for nothing until it is shown again', async () => {
   await enqueue(made.client, 'hidden', numberedTasks(1));

@@ -1,6 +1,17 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { claim, enqueue, fail, leaseOf, rows, task, value } from '../sql/verbs.ts';
+import { save } from '../sql/features/steps/steps.ts';
+import {
+  claim,
+  enqueue,
+  fail,
+  leaseOf,
+  promote,
+  type Run,
+  rows,
+  task,
+  value,
+} from '../sql/verbs.ts';
 import { button, goTo, shows, useDashboard, violations } from './browser.ts';
 
 const hostile = `"><img src=x onerror=alert(1)>\u202e`;
@@ -188,4 +199,35 @@ test('a task in a pipeline links to the queues of its other stages', async () =>
   await stages.getByRole('link', { name: 'publish' }).click();
   await page.getByRole('heading', { name: 'publish' }).waitFor();
   expect(await violations(page)).toEqual([]);
+});
+
+test('the title of a waiting task says what it waits for, and only one that waits for its time runs now', async () => {
+  const waiting = async (options: object) =>
+    (await enqueue(made.client, 'titles', [options])).at(-1) ?? '';
+  const holder = await waiting({ concurrency_key: 'account-17' });
+  const behind = await waiting({ concurrency_key: 'account-17' });
+  await promote(made.client);
+  const child = await waiting({ depends_on: [holder, behind] });
+  const later = await waiting({ delay_seconds: 900 });
+  const waiter = await waiting({ priority: 0 });
+  const [run] = (await claim(made.client, 'titles')) as [Run];
+  expect(run.id).toBe(waiter);
+  await save(run, { name: 'wait', event: 'titles/paid' }, made.client);
+  const page = await made.open();
+  for (const [id, title, runsNow] of [
+    [behind, `waiting for the concurrency key account-17, held by task ${holder}`, 0],
+    [child, 'waiting for 2 other tasks', 0],
+    [waiter, 'waiting for the event titles/paid', 0],
+    [later, /waiting until \d+ \w+ \d+, \d\d:\d\d/, 1],
+  ] as const) {
+    await goTo(page, `tasks/${id}`);
+    const heading = page.locator('.heading').filter({ hasText: title });
+    await heading.getByText('live').waitFor();
+    expect(await button(page, 'Run now').count()).toBe(runsNow);
+    expect(await page.locator('dt', { hasText: /^due$/ }).count()).toBe(runsNow);
+  }
+  await goTo(page, `tasks/${behind}`);
+  await page.locator('.heading').getByRole('link', { name: holder }).click();
+  await page.getByRole('heading', { name: `Task ${holder}` }).waitFor();
+  expect(made.complaints()).toEqual([]);
 });

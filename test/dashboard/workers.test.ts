@@ -86,8 +86,18 @@ test('a worker opens to its leases and tasks, and a task of it is cancelled', as
   await page.getByRole('heading', { name: `Task ${id}` }).waitFor();
   await button(page, 'Cancel').click();
   await confirm(page, 'Cancel it');
-  await shows(page, 'its worker is notified');
+  await shows(page, 'A cancel is requested.');
   expect((await task(made.client, id))?.runs).toMatchObject([{ cancel_requested: true }]);
+  await page.getByText(/^cancel requested (now|\d+ s ago)$/).waitFor();
+  await page
+    .getByText(
+      /A worker that ignores it goes on .* stop the worker ben: the task is cancelled when/,
+    )
+    .waitFor();
+  expect(await button(page, 'Cancel').count()).toBe(0);
+  await goTo(page, 'queues/mail?state=running');
+  await expect.poll(() => tasks.filter({ hasText: 'cancel requested' }).count()).toBe(1);
+  await tasks.filter({ hasText: id }).getByText('cancel requested').waitFor();
 });
 
 test('filters stay in the address, and links to the former page of leases still work', async () => {

@@ -174,6 +174,7 @@ export type TaskRow = {
     worker: string | null;
     started_at: string | null;
     leased_until: string | null;
+    cancel_requested_at: string | null;
     ended_at: string | null;
     progress: number | null;
     note: string | null;

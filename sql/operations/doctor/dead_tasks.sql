@@ -23,7 +23,8 @@ returns table (finding text, severity text, detail text, hint text) language sql
   select 'tasks die of the same error', 'warning',
     pg_catalog.format('%s%s of queue %s, the newest %s: %s', case when not d.counted_all then 'at least ' end,
       d.tasks, d.queue, d.newest_id, coalesce(d.error, 'without an error')),
-    pg_catalog.format('see tock task %s; once that is fixed: tock redrive %s', d.newest_id, d.queue)
+    pg_catalog.format('see tock task %s; once that is fixed: tock redrive %s%s', d.newest_id, d.queue,
+      ' --error ''' || pg_catalog.replace(d.error, '''', '''\''''') || '''')
   from (
     select q.queue, g.* from queues q cross join lateral tock.dead_groups(q.queue, 3, 1000) g
     where g.tasks >= 10 and g.newest_at > pg_catalog.clock_timestamp() - interval '1 hour'

@@ -48,8 +48,8 @@ returns table (finding text, severity text, detail text, hint text) language sql
   (select 'tasks die', 'warning',
     pg_catalog.format('%s%s died, the last %s ago, of: %s', case when not g.counted_all then 'at least ' end,
       tock.some_tasks(g.tasks, 'has', 'have'), tock.ago(g.newest_at), coalesce(g.error, 'no error')),
-    pg_catalog.format('see tock task %s; once that is fixed, run them again: tock redrive %s',
-      g.newest_id, p_queue)
+    pg_catalog.format('see tock task %s; once that is fixed, run them again: tock redrive %s%s',
+      g.newest_id, p_queue, ' --error ''' || pg_catalog.replace(g.error, '''', '''\''''') || '''')
   from tock.dead_groups(p_queue, 1, 1000) g where g.tasks > 0
     and g.newest_at > pg_catalog.clock_timestamp() - interval '1 hour')
 $$;

@@ -58,8 +58,7 @@ returns table (finding text, severity text, detail text, hint text) language sql
       else 'note' end,
     pg_catalog.concat_ws('; ',
       pg_catalog.format('%s at %s%s (%s)', tock.some_tasks(e.tasks, 'waits', 'wait'), case e.concurrency_keys
-        when 20 then 'the first ' end,
-        tock.some(e.concurrency_keys, 'concurrency key'),
+        when 20 then 'the first ' end, tock.some(e.concurrency_keys, 'concurrency key'),
         pg_catalog.concat_ws(', ', nullif(e.full, 0) || ' full', nullif(s.concurrency_keys, 0) || ' paused')),
       case when o.id is not null
         then pg_catalog.format('concurrency key %s admits %s at a time, and %s', o.concurrency_key,
@@ -68,16 +67,13 @@ returns table (finding text, severity text, detail text, hint text) language sql
         then pg_catalog.format('concurrency key %s is paused and admits none', s.first) end),
     pg_catalog.concat_ws('; ',
       case when s.concurrency_keys > 0
-        then pg_catalog.format(
-          'resume the paused one: tock concurrency-key %s %s --resume, or the button at the '
-          'concurrency key', p_queue,
+        then pg_catalog.format('resume the paused one: tock concurrency-key %s %s --resume', p_queue,
         case when s.first ~ '^[A-Za-z0-9._:/-]+$' then s.first
           else pg_catalog.quote_literal(s.first) end) end,
       case when o.id is not null then tock.how_to_end(o.since,
         pg_catalog.format(
           'a concurrency key is meant to hold tasks back: see what that task does (tock task %s), or raise '
-          'the limit of the concurrency '
-          'key', o.id),
+          'the limit of the concurrency key', o.id),
         pg_catalog.format('cancel it to admit the next: tock cancel %s', o.id)) end)
   from every e cross join shut s left join oldest o on true
   where e.concurrency_keys > 0
@@ -124,7 +120,7 @@ returns table (finding text, severity text, detail text, hint text) language sql
       tock.some_tasks(c.tasks, 'waits', 'wait'), c.id, tock.ago(c.created_at), p.said),
     pg_catalog.format('it continues when they have ended: tock parents %s lists them', c.id)
       || case when p.failed > 0 and c.options ->> 'on_parent_failure' = 'wait'
-        then '; failed ones have to be rerun and done: tock rerun ID' else '' end
+        then '; failed ones have to be rerun and done' else '' end
   from oldest c
   cross join lateral tock.parents_in_words(array(
     select a::bigint from pg_catalog.jsonb_array_elements_text(c.options -> 'depends_on') a)) p

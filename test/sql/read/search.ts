@@ -12,6 +12,9 @@ export type ListedTask = {
   worker: string | null;
   error: string | null;
   created_at: string;
+  waiting_for: string | null;
+  concurrency_key: string | null;
+  cancel_requested: boolean;
 };
 
 /** One page of a search. */

@@ -32,6 +32,7 @@ async function counts(queue: string): Promise<Record<string, number>> {
   for (const reason of reasons) {
     const listed = await search(client, { queue, waiting_for: reason }, 2);
     expect([reason, listed.length]).toEqual([reason, waiting_for[reason]]);
+    expect(listed.filter((task) => task.waiting_for !== reason)).toEqual([]);
     expect(new Set(listed.map(({ state }) => state)).size).toBeLessThan(2);
     sum += listed.length;
   }

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { search } from '../../read/search.ts';
 import { client, databasePerFile } from '../../test_database.ts';
 import {
   claim,
@@ -75,7 +76,17 @@ test('the worker of a cancelled task is asked to stop, and may complete it all t
   await cancel(client, ids.slice(0, 2));
   expect(await cancelRequests(client, lease)).toEqual(ids.slice(0, 2));
   const asked = [{ state: 'running', cancel_requested: true }];
-  expect((await task(client, ids[0]))?.runs).toMatchObject(asked);
+  const [run] = (await task(client, ids[0]))?.runs ?? [];
+  expect([run]).toMatchObject(asked);
+  expect(Date.parse(run?.cancel_requested_at ?? '')).toBeGreaterThan(
+    Date.parse(run?.started_at ?? ''),
+  );
+  const listed = await search(client, { queue: q, state: 'running' });
+  expect(listed.map((running) => [running.id, running.cancel_requested])).toEqual([
+    [ids[2], false],
+    [ids[1], true],
+    [ids[0], true],
+  ]);
   await complete(client, lease, [{ id: ids[0], result: 'r' }]);
   expect(await cancelRequests(client, lease)).toEqual([ids[1]]);
   await complete(client, lease);

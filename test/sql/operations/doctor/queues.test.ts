@@ -146,7 +146,7 @@ test('ten tasks that died of one error within an hour are found, with the newest
   expect(await named()).toEqual([]);
   const [newest] = await die(1, 'no such table');
   await expectDoctor(
-    `: tasks die of the same error: 10 of queue q, the newest ${newest}: no such table => .*tock redrive q`,
+    `: tasks die of the same error: 10 of queue q, the newest ${newest}: no such table => .*tock redrive q --error 'no such table'`,
   );
   await client.query("update tock.results set ended_at = now() - interval '61 minutes'");
   expect(await named()).toEqual([]);
