@@ -1,6 +1,7 @@
 import { useRef } from 'preact/hooks';
 import type { Answer } from '../../client/wire.ts';
 import { about, duration, rate, shortNumber } from '../format.ts';
+import { isPaused } from '../pause.ts';
 import { usePolling } from '../polling.ts';
 import { type Address, href } from '../route.ts';
 import { Chart } from './chart.tsx';
@@ -137,7 +138,11 @@ export function Activity({ queue, address }: { queue?: string; address: Address 
   const wantedRange = address.query.get('range');
   const [range, seconds, step] = ranges.find(([name]) => name === wantedRange) ??
     ranges[0] ?? ['1h', 3600, 60];
-  const query = { from: startTime(seconds), step_seconds: step };
+  // While the updates are paused the range stays, since a new one would be another call.
+  const start = useRef<{ seconds: number; from: string }>(undefined);
+  if (start.current?.seconds !== seconds || !isPaused())
+    start.current = { seconds, from: startTime(seconds) };
+  const query = { from: start.current.from, step_seconds: step };
   const ofQueue = usePolling(
     'GET /v1/queues/{queue}/series',
     queue === undefined ? null : { path: { queue }, query },

@@ -90,6 +90,7 @@ export function DeadGroups({ queue, dead }: { queue: string; dead: number | null
         {({ groups, counted_all }) => (
           <>
             <Table
+              stacked
               label="Dead tasks by error"
               rows={groups}
               // Not by the newest task, so that an open dialog stays while more tasks die.

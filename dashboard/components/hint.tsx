@@ -28,7 +28,7 @@ const places: [command: RegExp, place: (...words: string[]) => Place][] = [
     /tock redrive ([\w.:/-]+)(?: --error '((?:[^']|'\\'')*)')?/,
     (queue = '', error) => ({
       path: ['queues', queue],
-      query: { state: 'dead', error: error?.replaceAll("'\\''", "'") },
+      query: { state: 'dead', rerun: 'false', error: error?.replaceAll("'\\''", "'") },
       text: error ? `the dead tasks of ${queue} with this error` : `the dead tasks of ${queue}`,
       scope: 'enqueue',
     }),

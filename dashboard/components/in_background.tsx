@@ -78,7 +78,7 @@ export function BackgroundChanges({ filter }: { filter: Filter }) {
   const found = bulkFilterOf(filter);
   if (!start || !found || !may('enqueue', found.queue)) return null;
   const { queue, state, tenant, error } = found;
-  const tasks = `all ${state} tasks of ${queue}`;
+  const tasks = `all ${state} tasks of ${queue}${error ? ' with this error' : ''}`;
   const text = (
     <>
       {tenant && <p>Only those of the tenant {tenant}.</p>}

@@ -71,8 +71,11 @@ function heldText({ ready, paused }: Counts, limits: Limits | undefined): string
   if (paused) return `${held(ready)} held: the queue is paused.`;
   if (!limits) return null;
   const { max_running, running, level } = limits;
-  const free = max_running === null || running === null ? ready : max_running - running;
-  const starts = level === null ? ready : Math.floor(level);
+  // As in why(): between an end and the next claim fewer run than may. With more room the workers are too few.
+  const isFull =
+    max_running !== null && running && running >= max_running - Math.floor(max_running / 4);
+  const free = isFull ? max_running - running : ready;
+  const starts = level !== null && level < 1 ? 0 : ready;
   const startable = Math.max(0, Math.min(free, starts));
   if (startable >= ready) return null;
   return `${held(ready - startable)} held by ${free <= starts ? 'max_running' : 'the rate limit'}.`;

@@ -118,7 +118,7 @@ function TaskFacts({ task, waitsFor }: { task: TaskAnswer; waitsFor: Reason | nu
 }
 
 const cancelText =
-  'The worker learns of it when it next extends its lease or reports progress, and the task is not retried. A worker that ignores it goes on until it ends the task or no longer extends its lease.';
+  'The worker is told each time it extends its lease or reports progress, and the task is not retried. A worker that ignores this goes on until it ends the task, which then has the state of that end, or until it no longer extends its lease.';
 
 /** The run whose worker was asked to stop; undefined if there is none. */
 const askedToStop = ({ runs }: TaskAnswer) =>

@@ -130,7 +130,9 @@ test('the hint about tasks that died leads to those of this error, and tells oth
     .click();
   const listed = page.getByRole('table', { name: 'Tasks', exact: true }).getByRole('rowheader');
   await expect.poll(() => listed.count()).toBe(3);
-  expect(new URL(page.url()).hash).toBe('#/queues/imports?state=dead&error=can%27t+open');
+  expect(new URL(page.url()).hash).toBe(
+    '#/queues/imports?state=dead&rerun=false&error=can%27t+open',
+  );
 });
 
 test('the page of a queue without late tasks shows no reason', async () => {

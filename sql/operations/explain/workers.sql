@@ -24,7 +24,7 @@ begin
   select l.* into v_limits from tock.limits(p_queue) l;
   -- Between an end and the next claim fewer run than may.
   if v_limits.running > 0 and v_limits.running >= v_limits.max_running - v_limits.max_running / 4 then
-    return query select 'max_running is reached', 'note',
+    return query select 'max_running holds tasks back', 'note',
       pg_catalog.format('%s of %s (max_running); ready: %s',
         tock.some(v_limits.running, 'runs', 'run'), v_limits.max_running,
         pg_catalog.to_char(v_is.ready, 'FM999,999,990')),

@@ -85,7 +85,7 @@ test('reached limits are named: max_running and the rate', async () => {
   const runs = await claim(client, 'q', { limit: 9 });
   expect(runs).toHaveLength(2);
   await expectWhy(
-    /^note: max_running is reached: 2 run of 2 \(max_running\); ready: 7 => .*raise max_running/,
+    /^note: max_running holds tasks back: 2 run of 2 \(max_running\); ready: 7 => .*raise max_running/,
   );
   await complete(client, leaseOf(runs));
   await put({ max_running: null, rate_limit: 3, rate_seconds: 3600, rate_burst: 3 });
@@ -109,7 +109,7 @@ test('max_running is named from three quarters of it on', async () => {
   await old('3 minutes');
   await expectWhy(/^note: workers do not keep up: (?!.*max_running)/);
   await claim(client, 'q');
-  await expectWhy(/^note: max_running is reached: 6 run of 8 \(max_running\); ready: 3 =>/);
+  await expectWhy(/^note: max_running holds tasks back: 6 run of 8 \(max_running\); ready: 3 =>/);
 });
 
 test('all concurrency keys that hold tasks back are one note, and the hint cancels no task that was claimed just now', async () => {
