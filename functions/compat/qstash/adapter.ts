@@ -4,7 +4,11 @@ import type { Env } from '../../http/endpoint.ts';
 import { problem, refusal } from '../../http/problem.ts';
 import type { Adapter, CallTock } from '../adapter.ts';
 import { readForeignBytes } from '../foreign_body.ts';
-import type { Call, Handler } from './call.ts';
+import * as runLetters from '../workflow/dlq.ts';
+import * as events from '../workflow/events.ts';
+import * as runLogs from '../workflow/logs.ts';
+import * as runs from '../workflow/runs.ts';
+import { type Call, decoded, type Handler } from './call.ts';
 import * as dlq from './dlq.ts';
 import * as flow from './flow_control.ts';
 import * as keys from './keys.ts';
@@ -55,6 +59,17 @@ const routes: [route: string, handler: Handler][] = [
   ['GET /v2/globalParallelism', flow.getGlobalParallelism],
   ['GET /v2/keys', keys.getKeys],
   ['POST /v2/keys/rotate', keys.rotateKeys],
+  ['POST /v2/wait/**', events.wait],
+  ['POST /v2/notify/**', events.notify],
+  ['GET /v2/waiters/**', events.listWaiters],
+  ['GET /v2/workflows/runs/*', runs.getRun],
+  ['DELETE /v2/workflows/runs/*', runs.deleteRun],
+  ['DELETE /v2/workflows/runs', runs.cancelRuns],
+  ['GET /v2/workflows/events', runLogs.listLogs],
+  ['DELETE /v2/workflows/dlq', dlq.deleteRunLetters],
+  ['POST /v2/workflows/dlq/resume', runLetters.resume],
+  ['POST /v2/workflows/dlq/restart', runLetters.restart],
+  ['POST /v2/workflows/dlq/callback/*', runLetters.retryFailure],
   ['GET /v2/events', logs.listEvents],
   ['GET /v2/logs', logs.listEvents],
 ];
@@ -64,14 +79,6 @@ const compiled = routes.map(([route, handler]) => {
   const pattern = path.replace(/\*\*?/g, (star) => (star === '**' ? '(.+)' : '([^/]+)'));
   return { method, pattern: new RegExp(`^${pattern}$`), isRaw: path.endsWith('**'), handler };
 });
-
-function decoded(part: string): string {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    throw refusal(400, 'The path is not encoded correctly.');
-  }
-}
 
 async function answer({ method, url }: Request, call: Call): Promise<Response> {
   const { pathname, search } = new URL(url);

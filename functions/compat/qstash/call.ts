@@ -52,3 +52,12 @@ export function parseJson(bytes: Uint8Array): unknown {
     throw refusal(400, 'The body is not JSON in UTF-8.');
   }
 }
+
+/** A part of a path. */
+export function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    throw refusal(400, 'The path is not encoded correctly.');
+  }
+}

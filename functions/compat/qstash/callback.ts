@@ -9,7 +9,8 @@ export type Answered = PushResult & { headers: Headers };
 /** A callback contains the body of its message up to this size. */
 const MAX_SOURCE = 1_000_000;
 
-async function reportOf(
+/** What a callback says of a delivery. */
+export async function reportOf(
   message: Message,
   { id, attempt, max_attempts, created_at }: Claimed,
   answered: Answered | null,
@@ -40,17 +41,9 @@ async function reportOf(
 }
 
 /** The task of a callback, which is a message too. */
-export async function callbackTask(
-  callback: Callback,
-  message: Message,
-  task: Claimed,
-  answered: Answered | null,
-  error: Error | null,
-  isFailure: boolean,
-): Promise<object> {
+export function callbackTask(callback: Callback, task: Claimed, report: object): object {
   const { url, method, headers, retries, delay, retry_delay, timeout } = callback;
   const { host, pathname } = new URL(url);
-  const report = await reportOf(message, task, answered, error, isFailure);
   const qstash: Message = {
     url,
     host,

@@ -1,10 +1,12 @@
 import { Fatal, RetryIn } from '../../../client/errors.ts';
 import type { Claimed } from '../../../client/types.ts';
 import type { ErrorWithDetails } from '../../../client/worker/outcome.ts';
+import type { Query } from '../../database/types.ts';
 import { type PushResult, retryAfter, toResult } from '../../push/answer.ts';
 import { type Form, redactedUrl, truncateBody, withDetails } from '../../push/deliver.ts';
 import { isReserved } from '../../push/headers.ts';
-import { type Answered, callbackTask } from './callback.ts';
+import { callbackIn, failedInvocation, partToSend, readRun } from '../workflow/deliver.ts';
+import { type Answered, callbackTask, reportOf } from './callback.ts';
 import { bytesOfBody, type Message } from './message.ts';
 import { retryDelay } from './retry_delay.ts';
 import { sign } from './sign.ts';
@@ -19,11 +21,14 @@ export type Sending = {
   /** The key that signs. */
   key: string;
   send: Send;
-  /** Adds a task to the queue of the message. A repeated call with the same request id adds nothing. */
-  enqueue(task: object, request_id: string): Promise<void>;
+  /** Adds tasks to the queue of the message. A repeated call with the same request id adds nothing. */
+  enqueue(tasks: object[], request_id: string): Promise<void>;
+  query: Query;
   /** Aborts when the worker stops, or the message was cancelled. */
   signal: AbortSignal;
 };
+
+const NOT_SENT: PushResult = { status: 200, body: null };
 
 /** Headers that a redirect must not carry to another origin. */
 const secretHeaders = /^(authorization|cookie)$/;
@@ -112,10 +117,13 @@ function outcomeOf(error: Error, message: Message, { attempt }: Claimed, isLast:
 export async function sendMessage(
   message: Message,
   task: Claimed,
-  { key, send, enqueue, signal }: Sending,
+  { key, send, enqueue, query, signal }: Sending,
 ): Promise<PushResult> {
+  const run = message.workflow ? await readRun(query, message.workflow, task) : null;
+  const sent = run ? await partToSend(run, message, task, enqueue) : message;
+  if (!sent) return NOT_SENT;
   let answered: Answered | null = null;
-  const form = formOf(message, task, key, (answer) => {
+  const form = formOf(sent, task, key, (answer) => {
     answered = answer;
   });
   let result: PushResult | null = null;
@@ -131,8 +139,21 @@ export async function sendMessage(
   const callbacks = { callback: message.callback, failure: message.failure_callback };
   for (const [kind, callback] of Object.entries(callbacks)) {
     if (!callback || (kind === 'failure' && !(error && isLast))) continue;
-    const added = await callbackTask(callback, message, task, answered, error, kind === 'failure');
-    await enqueue(added, `qstash ${task.id} ${task.attempt} ${kind}`);
+    const isFailure = kind === 'failure';
+    const report = await reportOf(message, task, answered, error, isFailure);
+    const added = run
+      ? callbackIn(run, callback, task, report, isFailure)
+      : callbackTask(callback, task, report);
+    await enqueue([added], `qstash ${task.id} ${task.attempt} ${kind}`);
+  }
+  if (run && error && isLast) {
+    // The run goes on with the answer.
+    if (message.workflow?.kind === 'call') {
+      const { status = 0, body = null } = (answered ?? {}) as Partial<Answered>;
+      return { status, body };
+    }
+    const tasks = await failedInvocation(query, run, task, error.message);
+    if (tasks.length > 0) await enqueue(tasks, `qstash ${task.id} invoker`);
   }
   if (error) throw outcomeOf(error, message, task, isLast);
   return result as PushResult;

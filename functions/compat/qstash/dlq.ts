@@ -2,7 +2,7 @@ import { refusal } from '../../http/problem.ts';
 import { expectOk } from '../calls.ts';
 import { type Call, done, forEach, type Handler, json, unlessMissing } from './call.ts';
 import { countIn, findIds, idsIn, type MessageTask, placesOf, readMessages } from './search.ts';
-import { bodyInBase64, viewOf } from './view.ts';
+import { bodyInBase64, time, viewOf } from './view.ts';
 
 const COUNT = 100;
 
@@ -11,35 +11,49 @@ const notFound = (id: string) =>
 /** A dead letter is a dead task that was neither retried nor erased. */
 const isDead = ({ task }: MessageTask) => task.state === 'dead' && task.reruns.length === 0;
 
-/** The dead letters of the ids or filters in a query. */
-async function deadLetters(call: Call): Promise<{ letters: MessageTask[]; cursor?: string }> {
+/** The dead letters of the ids or filters in a query: of workflow runs, or all others. */
+export async function deadLetters(
+  call: Call,
+  ofRuns = call.query.get('source') === 'workflow',
+): Promise<{ letters: MessageTask[]; cursor?: string }> {
   const { query, tock } = call;
   const ids = await idsIn(call, 'dlqIds', COUNT);
   const count = countIn(query, COUNT, COUNT);
+  const further = ['responseStatus', 'source'];
+  const within = ofRuns ? { workflow: {} } : {};
   const page = ids
     ? { ids }
-    : await findIds(call, await placesOf(call, 'dead'), count, ['responseStatus']);
+    : await findIds(call, await placesOf(call, 'dead'), count, further, undefined, within);
   const status = query.get('responseStatus');
-  const all = (await readMessages(tock, page.ids)).filter(isDead);
+  // A failed call of a failure function is retried by its own route.
+  const isWanted = ({ message: { workflow } }: MessageTask) =>
+    ofRuns ? workflow !== undefined && workflow.kind !== 'failure' : ids !== null || !workflow;
+  const all = (await readMessages(tock, page.ids)).filter(isDead).filter(isWanted);
   const letters =
     status === null ? all : all.filter(({ task }) => String(task.error?.status ?? 0) === status);
   return { ...page, letters };
 }
 
-async function letterOf({ tock }: Call, id: string): Promise<MessageTask> {
+export async function letterOf({ tock }: Call, id: string): Promise<MessageTask> {
   const [letter] = (await readMessages(tock, [id])).filter(isDead);
   if (!letter) throw notFound(id);
   return letter;
 }
 
 async function letterView(letter: MessageTask) {
-  const { id, error } = letter.task;
+  const { id, error, created_at } = letter.task;
+  const { workflow } = letter.message;
   const body = typeof error?.body === 'string' ? error.body : undefined;
   return {
     ...(await viewOf(letter)),
     dlqId: id,
     responseStatus: error?.status ?? 0,
     responseBody: body ?? error?.message,
+    ...(workflow && {
+      workflowRunId: workflow.run,
+      workflowCreatedAt: workflow.created_at ?? time(created_at),
+      workflowUrl: letter.message.url,
+    }),
     responseBodyBase64: bodyInBase64({ body: body ?? error?.message }),
   };
 }
@@ -64,14 +78,18 @@ export const deleteLetter: Handler = async (call, id = '') => {
   return done();
 };
 
-export const deleteLetters: Handler = async (call) => {
-  const { letters, cursor } = await deadLetters(call);
-  await erase(call, letters);
-  return json({ deleted: letters.length, cursor });
-};
+const deleteAll =
+  (ofRuns?: boolean): Handler =>
+  async (call) => {
+    const { letters, cursor } = await deadLetters(call, ofRuns);
+    await erase(call, letters);
+    return json({ deleted: letters.length, cursor });
+  };
+export const deleteLetters = deleteAll();
+export const deleteRunLetters = deleteAll(true);
 
 /** The ids of the new messages. */
-async function retry(
+export async function retry(
   { tock }: Call,
   letters: readonly MessageTask[],
 ): Promise<{ messageId: string }[]> {

@@ -24,6 +24,24 @@ const flow = z.object({
   period: z.int().optional(),
 });
 
+/** What a message is in a run of Upstash Workflow. Messages of kind wait, event and end are not sent. */
+const workflow = z.object({
+  run: z.string(),
+  /** A secret that all messages of the run share: by it a message proves that it belongs to the run. */
+  nonce: z.string(),
+  kind: z.enum(['init', 'step', 'call', 'callback', 'failure', 'wait', 'event', 'end']),
+  /** The task of the run's first message, whose kind is init. */
+  root: z.string().optional(),
+  created_at: z.number().optional(),
+  step: z.string().optional(),
+  event: z.string().optional(),
+  state: z.enum(['success', 'cancelled']).optional(),
+  /** The step of another run that waits for this one, with the root and the nonce of that run. */
+  invoker: z
+    .object({ root: z.string(), nonce: z.string(), step: z.record(z.string(), z.unknown()) })
+    .optional(),
+});
+
 /** A message as the payload of its task has it. Filters look for its fields by their names and values. */
 const message = z.object({
   url,
@@ -49,11 +67,13 @@ const message = z.object({
   schedule: z.string().optional(),
   /** By this a publisher knows whether the task with its unique key is its own. */
   nonce: z.string().optional(),
+  workflow: workflow.optional(),
 });
 const payloadSchema = z.object({ qstash: message });
 
 export type Callback = z.output<typeof callback>;
 export type FlowControl = z.output<typeof flow>;
+export type WorkflowPart = z.output<typeof workflow>;
 export type Message = z.output<typeof message>;
 export type Payload = z.output<typeof payloadSchema>;
 

@@ -104,8 +104,6 @@ const listOf = (headers: Headers, name: string) =>
 /** Reads the Upstash-* headers of a message; unknown ones are ignored. */
 export function optionsOf(headers: Headers): Options {
   const get = (name: string) => headers.get(`Upstash-${name}`) || undefined;
-  if (get('Workflow-RunId') || get('Workflow-Init'))
-    throw refusal(400, 'Tock does not serve Upstash Workflow.');
   const redact = listOf(headers, 'Upstash-Redact-Fields');
   if (!redact.every((field) => /^(body|headers?(\[[^\]]+\])?)$/.test(field)))
     throw bad('Upstash-Redact-Fields', 'body, header or header[name], separated by commas');

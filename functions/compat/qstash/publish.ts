@@ -2,16 +2,17 @@ import { MAX_BYTES, MAX_ITEMS } from '../../http/body.ts';
 import { refusal } from '../../http/problem.ts';
 import type { CallTock } from '../adapter.ts';
 import { expectOk } from '../calls.ts';
+import { isOfRun, itemOfRun, runReader } from '../workflow/publish.ts';
 import { type Call, type Handler, json, parseJson } from './call.ts';
 import { destinationOf } from './destination.ts';
 import { setFlow } from './flow_control.ts';
-import { bodyOf, bytesOf, type FlowControl, type Message } from './message.ts';
+import { bodyOf, bytesOf, type Message } from './message.ts';
 import { PUBLISHED, tockQueue } from './names.ts';
 import { type Options, optionsOf } from './options.ts';
 import { openQueue, readyQueue } from './queues.ts';
 import { putSchedule } from './schedules.ts';
 import { readMessages } from './search.ts';
-import { checkCallbacks, messageTo, type Task, taskOf, withUniqueKey } from './task.ts';
+import { checkCallbacks, type Item, messageTo, type Task, taskOf, withUniqueKey } from './task.ts';
 import { type Endpoint, endpointsOf } from './url_groups.ts';
 
 const MAX_MESSAGES = 1000;
@@ -20,8 +21,6 @@ const SPARE_BYTES = 4096;
 
 const sizeOf = (value: unknown) => bytesOf(JSON.stringify(value)).length;
 
-/** One item of a call: one message, or one for each endpoint of a URL group. */
-type Item = { isGroup: boolean; queue: string; tasks: Task[]; flow?: FlowControl };
 type Published = { messageId: string; url: string; deduplicated?: true };
 type ReadGroup = (name: string) => Promise<Endpoint[]>;
 
@@ -135,6 +134,12 @@ async function publishItems(tock: CallTock, items: Item[]): Promise<(Published |
 }
 
 async function publishOne(call: Call, destination: string, queueName?: string): Promise<Response> {
+  if (isOfRun(call.headers)) {
+    const body = bodyOf(await call.bytes());
+    const item = await itemOfRun(call, runReader(call), destination, call.headers, body, queueName);
+    const [published] = await publishItems(call.tock, [item]);
+    return json(published, 201);
+  }
   const options = optionsOf(call.headers);
   const body = bodyOf(await call.bytes());
   if (options.cron !== undefined) {
@@ -165,18 +170,34 @@ export const batch: Handler = async (call) => {
   if (!Array.isArray(list) || list.length === 0 || list.length > MAX_MESSAGES)
     throw refusal(400, `The body must be a list of 1 to ${MAX_MESSAGES} messages.`);
   const items: Item[] = [];
-  const readGroup = groupReader(call.tock);
+  const [readGroup, readRun] = [groupReader(call.tock), runReader(call)];
+  const batchItem = (
+    n: number,
+    destination: string,
+    headers: Headers,
+    body: Pick<Message, 'body' | 'base64'>,
+    queue?: string,
+  ) => {
+    const options = optionsOf(headers);
+    if (options.cron !== undefined) throw refusal(400, `message ${n}: a batch has no schedules`);
+    return itemOf(call, readGroup, destination, options, body, queue);
+  };
   let [tasks, bytes] = [0, 0];
   for (const [n, entry] of list.entries()) {
     const { destination, headers, body = '', queue } = Object(entry);
+    const read = headersOf(headers);
+    // A workflow would take a 400 for the end of its run.
     if (typeof destination !== 'string' || typeof (body ?? '') !== 'string')
-      throw refusal(400, `message ${n}: it has a destination and a body, both strings`);
+      throw refusal(
+        isOfRun(read) ? 422 : 400,
+        `message ${n}: it has a destination and a body, both strings`,
+      );
     if (queue !== undefined && queue !== null && typeof queue !== 'string')
       throw refusal(400, `message ${n}: queue is the name of a queue`);
-    const options = optionsOf(headersOf(headers));
-    if (options.cron !== undefined) throw refusal(400, `message ${n}: a batch has no schedules`);
     const content = bodyOf(bytesOf(body ?? ''));
-    const item = await itemOf(call, readGroup, destination, options, content, queue || undefined);
+    const item = isOfRun(read)
+      ? await itemOfRun(call, readRun, destination, read, content, queue || undefined)
+      : await batchItem(n, destination, read, content, queue || undefined);
     tasks += item.tasks.length;
     bytes += item.tasks.length * content.body.length;
     refuseTooMuch(tasks, bytes);

@@ -36,9 +36,9 @@ export async function messageSender(
   if (!isOn(env) || !queues.some(isQstashQueue)) return null;
   const [row] = await query(generationSql, []);
   const { current: key } = await signingKeys(env, Number(row?.generation ?? 1));
-  const enqueue = async (queue: string, task: object, request_id: string) => {
+  const enqueue = async (queue: string, tasks: object[], request_id: string) => {
     try {
-      await query(enqueueSql, [queue, JSON.stringify([task]), request_id]);
+      await query(enqueueSql, [queue, JSON.stringify(tasks), request_id]);
     } catch (error) {
       // What Tock refuses now, it would refuse again.
       if (!/^(TK4|22)/.test((error as { code?: string }).code ?? '')) throw error;
@@ -49,7 +49,8 @@ export async function messageSender(
     sendMessage(message, task, {
       key,
       send,
-      enqueue: (added, request_id) => enqueue(task.queue, added, request_id),
+      enqueue: (tasks, request_id) => enqueue(task.queue, tasks, request_id),
+      query,
       signal,
     });
 }

@@ -26,7 +26,8 @@ export type TockTask = {
   payload: unknown;
   error: { status?: number; body?: unknown; message?: string } | null;
   runs: Run[];
-  reruns: object[];
+  rerun_of: string | null;
+  reruns: { id: string }[];
 };
 
 /** A search reads at most this many pages of Tock's list, of about 2,000 rows each, then it returns a cursor. */
@@ -41,6 +42,8 @@ const parts: Record<string, (value: string) => object> = {
   label: (label) => ({ labels: [label] }),
   topicName: (topic) => ({ topic }),
   scheduleId: (schedule) => ({ schedule }),
+  workflowUrl: (url) => ({ url }),
+  workflowRunId: (run) => ({ workflow: { run } }),
   flowControlKey: (key) => ({ flow: { key } }),
   // Tock does not keep the address of a caller, so nothing matches.
   callerIp: (caller_ip) => ({ caller_ip }),
@@ -50,7 +53,7 @@ const others = ['queueName', 'fromDate', 'toDate', 'count', 'cursor'];
 /** The values of a filter. An empty one is refused: without it, a bulk call would concern all messages. */
 function values(query: URLSearchParams, name: string): string[] {
   // A URL may have a comma. Other filters separate values by it.
-  const isWhole = /^(url|path)$/.test(name);
+  const isWhole = /^(url|path|workflowUrl)$/.test(name);
   const all = query.getAll(name).flatMap((value) => (isWhole ? [value] : value.split(',')));
   if (all.includes('')) throw refusal(400, `${name}: a value must not be empty`);
   return all;
@@ -87,7 +90,7 @@ export async function idsIn(
 ): Promise<string[] | null> {
   const key = [name, 'messageId'].find((one) => query.has(one));
   if (key === undefined) return null;
-  const beside = [key, 'count', 'cursor', 'state'];
+  const beside = [key, 'count', 'cursor', 'state', 'source'];
   const other = [...query.keys()].find((one) => !beside.includes(one));
   if (other !== undefined) throw refusal(400, `${key}: not together with ${other.slice(0, 100)}`);
   const ids = values(query, key).filter(isId);
@@ -137,11 +140,12 @@ function queriesFor(
   { query }: Call,
   places: readonly Place[],
   further: readonly string[],
+  within: object,
 ): URLSearchParams[] {
   const known = [...Object.keys(parts), ...others, ...further];
   const unknown = [...query.keys()].find((name) => !known.includes(name));
   if (unknown !== undefined) throw refusal(400, `unknown filter ${unknown.slice(0, 100)}`);
-  let contained: object[] = [{}];
+  let contained = [within];
   for (const [name, part] of Object.entries(parts)) {
     const wanted = values(query, name);
     if (wanted.length === 0) continue;
@@ -168,8 +172,10 @@ export async function findIds(
   count: number,
   further: readonly string[] = [],
   from = call.query.get('cursor'),
+  /** Further parts of the messages. */
+  within: object = {},
 ): Promise<Page> {
-  const queries = queriesFor(call, places, further);
+  const queries = queriesFor(call, places, further, within);
   const position = /^(\d{1,6})-([0-9a-f]*)$/.exec(from || '0-');
   if (!position) throw refusal(400, 'cursor: the cursor of the previous answer');
   const ids = new Set<string>();

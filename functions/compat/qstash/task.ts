@@ -1,7 +1,7 @@
 import type { Bindings } from '../../env.ts';
 import { refusal } from '../../http/problem.ts';
 import { checkUrl } from './destination.ts';
-import { bytesOf, type Message, type Payload, toBase64 } from './message.ts';
+import { bytesOf, type FlowControl, type Message, type Payload, toBase64 } from './message.ts';
 import { PUBLISHED } from './names.ts';
 import type { Options } from './options.ts';
 
@@ -11,6 +11,8 @@ export const IN_ORDER = 'in order';
 const DUPLICATE_SECONDS = 600;
 
 export type Task = { payload: Payload; push_url: string } & Record<string, unknown>;
+/** One item of a call: one message, or one for each endpoint of a URL group. */
+export type Item = { isGroup: boolean; queue: string; tasks: Task[]; flow?: FlowControl };
 
 export function checkCallbacks(options: Options, env: Bindings): void {
   if (options.callback) checkUrl('Upstash-Callback', options.callback.url, env);

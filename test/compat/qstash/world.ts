@@ -156,7 +156,7 @@ export function useQstash(): void {
     // The client reports each refusal, which the tests expect.
     const log = console.error;
     vi.spyOn(console, 'error').mockImplementation((...text) => {
-      if (!String(text[0]).startsWith('[Upstash QStash]')) log(...text);
+      if (!/^ *\[Upstash (QStash|Workflow)\]/.test(String(text[0]))) log(...text);
     });
     world = await startWorld();
   });

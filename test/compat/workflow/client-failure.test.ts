@@ -1,0 +1,92 @@
+import { WorkflowNonRetryableError, WorkflowRetryAfterError } from '@upstash/workflow';
+import { expect, test } from 'vitest';
+import { world } from '../qstash/world.ts';
+import { client, serveAt, useWorkflow } from './world.ts';
+
+useWorkflow();
+
+const logOf = async (workflowRunId: string) => (await client.logs({ workflowRunId })).runs[0];
+
+test('a step that fails is tried again, and the steps before it are not', async () => {
+  const log: string[] = [];
+  const url = await serveAt('/retried', async (context) => {
+    await context.run('first', () => void log.push('first'));
+    await context.run('second', () => {
+      log.push(`second ${context.retried}`);
+      if (context.retried < 2) throw new Error('not yet');
+    });
+  });
+  const { workflowRunId } = await client.trigger({ url, retries: 2, retryDelay: '30000' });
+  await world.deliver();
+  expect(await logOf(workflowRunId)).toMatchObject({
+    workflowState: 'RUN_STARTED',
+    steps: [
+      { type: 'sequential', steps: [{ stepName: 'init' }] },
+      { type: 'sequential', steps: [{ stepName: 'first', state: 'STEP_SUCCESS' }] },
+      { type: 'next', steps: [{ state: 'STEP_RETRY', retries: 2 }] },
+    ],
+  });
+  await world.deliverLater();
+  await world.deliverLater();
+  expect(log).toEqual(['first', 'second 0', 'second 1', 'second 2']);
+  expect(await logOf(workflowRunId)).toMatchObject({ workflowState: 'RUN_SUCCESS' });
+});
+
+test('a run whose retries are used up calls its failure function once, with the payload of the run', async () => {
+  const failures: unknown[] = [];
+  const url = await serveAt<{ order: number }>(
+    '/failing',
+    async (context) => {
+      await context.run('fine', () => 1);
+      await context.run('bad', () => {
+        throw new Error('out of stock');
+      });
+    },
+    {
+      failureFunction: async ({ context, failStatus, failResponse }) => {
+        const { workflowRunId, requestPayload, headers } = context;
+        failures.push([
+          workflowRunId,
+          requestPayload,
+          headers.get('x-user'),
+          failStatus,
+          failResponse,
+        ]);
+      },
+    },
+  );
+  const headers = { 'x-user': 'ann' };
+  const { workflowRunId } = await client.trigger({ url, body: { order: 7 }, headers, retries: 1 });
+  await world.deliver();
+  expect(failures).toEqual([]);
+  await world.deliverLater();
+  await world.deliver();
+  expect(failures).toEqual([[workflowRunId, { order: 7 }, 'ann', 500, 'out of stock']]);
+  expect(await logOf(workflowRunId)).toMatchObject({
+    workflowState: 'RUN_FAILED',
+    dlqId: expect.any(String),
+    failureFunction: { state: 'CALLBACK_SUCCESS' },
+  });
+});
+
+test('an error that forbids retries fails the run at once, and one with a time is tried again then', async () => {
+  const url = await serveAt('/final', async (context) => {
+    await context.run('bad', () => {
+      throw new WorkflowNonRetryableError('never');
+    });
+  });
+  const { workflowRunId } = await client.trigger({ url });
+  await world.deliver();
+  expect(await logOf(workflowRunId)).toMatchObject({ workflowState: 'RUN_FAILED' });
+  const later = await serveAt('/later', async (context) => {
+    await context.run('busy', () => {
+      if (context.retried === 0) throw new WorkflowRetryAfterError('busy', 90);
+    });
+  });
+  const busy = await client.trigger({ url: later });
+  await world.deliver();
+  const { body } = await world.tock.send('GET /v1/tasks?queue=qstash&state=waiting');
+  expect((Date.parse(body.tasks[0].run_at) - Date.now()) / 1000).toBeCloseTo(90, -1);
+  await world.deliverLater();
+  expect(await logOf(busy.workflowRunId)).toMatchObject({ workflowState: 'RUN_SUCCESS' });
+});
