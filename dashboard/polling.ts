@@ -103,6 +103,7 @@ export function usePolledAnswer<T>(
     const offChanges = onChanges(again);
     void poll();
     return () => {
+      pollAgain.current = () => {};
       clearTimeout(timer);
       control?.abort();
       document.removeEventListener('visibilitychange', onVisible);

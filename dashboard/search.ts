@@ -43,6 +43,9 @@ export const defaultsOf = ({ queues, tenants }: KeyInfo): Search => ({
 /** Tasks of a page. A call may find fewer and still return a cursor, because it scans a limited number of rows. */
 export const PAGE_SIZE = 50;
 
+/** The most tasks of one call. */
+const MOST_AGAIN = 1000;
+
 /** Maximum number of calls for one page. */
 const MOST_CALLS = 20;
 
@@ -91,8 +94,9 @@ export function useSearch(search: Search, everyMs?: number) {
   const [error, setError] = useState<Refused | null>(null);
   const control = useRef<AbortController | null>(null);
   const searchJson = JSON.stringify(search);
+  const loaded = useRef(0);
 
-  async function load(from: string | null, previous: Listed[]) {
+  async function load(from: string | null, previous: Listed[], most = previous.length + PAGE_SIZE) {
     control.current?.abort();
     control.current = new AbortController();
     const { signal } = control.current;
@@ -100,7 +104,6 @@ export function useSearch(search: Search, everyMs?: number) {
       const route = search.archive ? 'GET /v1/archive/tasks' : 'GET /v1/tasks';
       const filter = filterOf(search);
       const rows = [...previous];
-      const most = previous.length + PAGE_SIZE;
       let cursor = from;
       let calls = 0;
       do {
@@ -115,7 +118,8 @@ export function useSearch(search: Search, everyMs?: number) {
         cursor = page.cursor;
         calls++;
       } while (cursor && rows.length < most && calls < MOST_CALLS);
-      const all = previous.length > 0 ? Number.POSITIVE_INFINITY : calls;
+      const all = most > PAGE_SIZE ? Number.POSITIVE_INFINITY : calls;
+      loaded.current = rows.length;
       setFound({ rows, cursor, calls: all, at: Date.now() });
       setError(null);
     } catch (thrown) {
@@ -125,17 +129,19 @@ export function useSearch(search: Search, everyMs?: number) {
     setBusy(false);
   }
 
-  function show(from: string | null, previous: Listed[]) {
+  function show(from: string | null, previous: Listed[], most?: number) {
     setBusy(true);
     setError(null);
-    void load(from, previous);
+    void load(from, previous, most);
   }
+  /** Reads again as many tasks as are shown. */
+  const again = () => show(null, [], Math.max(PAGE_SIZE, Math.min(loaded.current, MOST_AGAIN)));
 
   useEffect(() => {
     setFound(none);
     if (impossible(search) === null) show(null, []);
     else setBusy(false);
-    const offChanges = onChanges(() => impossible(search) === null && show(null, []));
+    const offChanges = onChanges(() => impossible(search) === null && again());
     return () => {
       offChanges();
       control.current?.abort();

@@ -24,8 +24,11 @@ function statesOf(tasks: Changeable[]): string {
 export function AllMatching({
   filter,
   label,
+  isOffered,
   onChange,
 }: {
+  /** Without it there is no button that begins. What has begun stays. */
+  isOffered: boolean;
   filter: Query<'GET /v1/tasks'>;
   /** The label of the button that counts them. */
   label: string;
@@ -81,13 +84,13 @@ export function AllMatching({
   };
 
   if (!matching)
-    return (
+    return isOffered ? (
       <p class="buttons">
         <button type="button" onClick={() => void collect()}>
           {label}
         </button>
       </p>
-    );
+    ) : null;
   const { tasks, busy, hasMore, error } = matching;
   const close = () => {
     control.current?.abort();

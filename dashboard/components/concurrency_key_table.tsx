@@ -60,7 +60,7 @@ export function ConcurrencyKeyTable({
                 text={
                   <a
                     href={href(['tasks'], { queue, concurrency_key })}
-                    title="Inside are the tasks that run, that are ready to run, and that keep the key for their next attempt. This lists them with their states."
+                    title="Inside are the tasks that run, that are ready to run, and that keep the key for their next attempt. The link lists them, and those that wait, with their states."
                   >
                     {count(holders.length)} of {count(concurrency_limit)} inside
                   </a>

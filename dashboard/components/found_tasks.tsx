@@ -34,8 +34,9 @@ export function FoundTasks({ search, emptyText, ofOneQueue, everyMs, onChange }:
           </span>
           {everyMs && <Updated at={at} />}
         </p>
-        {!search.archive && (mayChange ? rows.length > 0 || cursor : cursor) && (
+        {!search.archive && (
           <AllMatching
+            isOffered={cursor !== null || (mayChange && rows.length > 0)}
             key={JSON.stringify(search)}
             filter={filterOf(search)}
             label={mayChange ? 'All that match' : 'Count all that match'}

@@ -52,7 +52,10 @@ const places: [command: RegExp, place: (...words: string[]) => Place][] = [
 ];
 
 /** The text in parts: what stays text, and the commands with their places. */
-function partsOf(text: string): (string | { command: string; place: Place })[] {
+function partsOf(
+  text: string,
+  isHidden: (word: string) => boolean,
+): (string | { command: string; place: Place })[] {
   const [first] = places
     .flatMap(([pattern, place]) => {
       const match = pattern.exec(text);
@@ -60,12 +63,14 @@ function partsOf(text: string): (string | { command: string; place: Place })[] {
     })
     .sort((a, b) => a.match.index - b.match.index);
   if (!first) return [text];
-  const [command, ...words] = first.match;
+  const [command, ...all] = first.match;
+  // An error with hidden fields does not get into an address.
+  const words = all.map((word) => (word && isHidden(word) ? undefined : word)) as string[];
   const { index } = first.match;
   return [
     text.slice(0, index),
     { command, place: first.place(...words) },
-    ...partsOf(text.slice(index + command.length)),
+    ...partsOf(text.slice(index + command.length), isHidden),
   ];
 }
 
@@ -74,20 +79,19 @@ export function Hint({ text, queue }: { text: string; queue: string | undefined 
   const may = useMay();
   const hidden = useHidden();
   const { keyInfo } = useSession();
-  const shown = hidden.text(text);
+  const isHidden = (word: string) => hidden.text(word) !== word;
   const has = ({ path: [page, name], scope }: Place) =>
     (name !== undefined || pagesFor(keyInfo).some(({ path }) => path === page)) &&
     (!scope || may(scope, queue));
   return (
     <>
-      {partsOf(shown).map((part, n) => {
-        if (typeof part === 'string') return part;
+      {partsOf(text, isHidden).map((part, n) => {
+        if (typeof part === 'string') return hidden.text(part);
         const { command, place } = part;
-        if (!has(place)) return command;
-        // An error with hidden fields does not get into an address.
-        const query = shown === text ? place.query : { ...place.query, error: undefined };
+        if (!has(place)) return hidden.text(command);
+        const path = place.path.filter(Boolean) as string[];
         return (
-          <a key={`${n} ${command}`} href={href(place.path.filter(Boolean) as string[], query)}>
+          <a key={`${n} ${command}`} href={href(path, place.query)}>
             {place.text}
           </a>
         );

@@ -191,7 +191,7 @@ function ParentLists({
       <ProgressBar counts={counts} />
       {shown.map((state) => (
         <List
-          key={state}
+          key={`${state} ${chosen}`}
           id={id}
           state={state}
           counts={counts}

@@ -58,11 +58,13 @@ function countText(state: State, counts: Counts, ended: EndedCounts): string | n
   return count(counted.tasks) + (counted.counted_all ? '' : '+');
 }
 
-/** What a count with a plus sign is of. */
-const windowText = (state: State) =>
+/** What a count with a plus sign is of, or why there is none. */
+const windowText = ({ state, tasks }: EndedCounts[number]) =>
   state === 'done'
     ? 'The tab counts up to 1,000 tasks; the list has all.'
-    : `The tab counts ${state} tasks among the newest 1,000 of the queue; the list goes further back.`;
+    : tasks === 0
+      ? `None of the newest 1,000 tasks of the queue is ${state}; the list goes further back.`
+      : `The tab counts ${state} tasks among the newest 1,000 of the queue; the list goes further back.`;
 
 /** What holds ready tasks back, or null. */
 function heldText({ ready, paused }: Counts, limits: Limits | undefined): string | null {
@@ -71,9 +73,9 @@ function heldText({ ready, paused }: Counts, limits: Limits | undefined): string
   if (paused) return `${held(ready)} held: the queue is paused.`;
   if (!limits) return null;
   const { max_running, running, level } = limits;
-  // As in why(): between an end and the next claim fewer run than may. With more room the workers are too few.
+  // As in why(): between an end and the next claim one fewer runs than may. With more room the workers are too few.
   const isFull =
-    max_running !== null && running && running >= max_running - Math.floor(max_running / 4);
+    max_running !== null && running !== null && running >= max_running - (max_running > 3 ? 1 : 0);
   const free = isFull ? max_running - running : ready;
   const starts = level !== null && level < 1 ? 0 : ready;
   const startable = Math.max(0, Math.min(free, starts));
@@ -108,6 +110,7 @@ export function QueueTasks({
   const reason = state === 'waiting' ? given.waiting_for : undefined;
   const link = (next: Search) => href(['queues', queue], { range, ...filter, ...next });
   const held = heldText(counts, limits);
+  const partly = ended.find((of) => of.state === state && !of.counted_all);
   return (
     <Panel title="Tasks">
       <nav class="tabs" aria-label="Tasks by state">
@@ -122,9 +125,7 @@ export function QueueTasks({
           </a>
         ))}
       </nav>
-      {ended.some((of) => of.state === state && !of.counted_all) && (
-        <p class="hint">{windowText(state)}</p>
-      )}
+      {partly && <p class="hint">{windowText(partly)}</p>}
       {state === 'ready' && counts.oldest_ready_at && (
         <p class="hint">
           The oldest has been ready for <Since at={counts.oldest_ready_at} />. {held}

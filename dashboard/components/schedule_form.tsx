@@ -33,9 +33,11 @@ function NextFires({
 }) {
   const { key } = useSession();
   const { starts_at: startsAt, ends_at: endsAt } = schedule ?? {};
-  const [fires, setFires] = useState<Fires | null>(null);
+  const [found, setFound] = useState<{ cron: string; fires: Fires } | null>(null);
   const [refused, setRefused] = useState<Refused | null>(null);
   useEffect(() => {
+    // The refusal was of what stood there before.
+    setRefused(null);
     const control = new AbortController();
     const isLater = startsAt && Date.parse(startsAt) > Date.now();
     const after = isLater ? new Date(Date.parse(startsAt) - 1).toISOString() : undefined;
@@ -45,11 +47,11 @@ function NextFires({
         const answer = await call(key, 'GET /v1/next-fires', { query }, { signal: control.signal });
         const isBeforeEnd = ({ fire_at }: Fires[number]) =>
           !endsAt || Date.parse(fire_at) < Date.parse(endsAt);
-        setFires(answer.fires.filter(isBeforeEnd));
-        setRefused(null);
+        setFound({ cron, fires: answer.fires.filter(isBeforeEnd) });
       } catch (error) {
         if (control.signal.aborted || !(error instanceof Refused)) return;
         setRefused(error);
+        setFound(null);
         if (errorOf(error, (field) => field === 'time_zone')) onUnknownZone();
       }
     }, TYPING_MS);
@@ -59,12 +61,12 @@ function NextFires({
     };
   }, [cron, zone, key, startsAt, endsAt]);
   if (refused) return <p class="problem">{sentences(refused)}</p>;
-  if (!fires) return null;
+  if (!found) return null;
   return (
     <div>
-      <p>{cronInWords(cron)}</p>
+      <p>{cronInWords(found.cron)}</p>
       <p class="hint">The next fires, in the schedule's time zone:</p>
-      <FireTimes fires={fires} />
+      <FireTimes fires={found.fires} />
     </div>
   );
 }

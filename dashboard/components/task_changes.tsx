@@ -126,7 +126,7 @@ function ChangeDialog({
           ) : (
             <>
               <button type="button" onClick={() => onClose(hasBegun)}>
-                {hasBegun ? 'Close' : 'Cancel'}
+                {hasBegun ? 'Close' : change.name === 'Cancel' ? 'Back' : 'Cancel'}
               </button>
               <button type="submit" class={change.danger ? 'danger' : 'main'}>
                 {hasBegun ? 'Continue' : change.confirmLabel}

@@ -18,7 +18,7 @@ const due = ({ run_at, waiting_for }: Listed) => (waiting_for === 'time' ? run_a
 
 const reasons: Record<string, string> = {
   time: 'its time',
-  dependency: 'other tasks',
+  dependency: 'parents',
   child: 'a child',
   event: 'an event',
 };

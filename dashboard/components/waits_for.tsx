@@ -2,6 +2,7 @@ import type { Answer } from '../../client/wire.ts';
 import { exactTime, plural } from '../format.ts';
 import { usePolling } from '../polling.ts';
 import { href } from '../route.ts';
+import { useSession } from '../session.tsx';
 import { TaskLink } from './state.tsx';
 import type { Step } from './steps.tsx';
 
@@ -18,10 +19,10 @@ export type Reason =
 /** What a task waits for, by what its page has loaded; null if that does not say it. */
 export function reasonOf(
   { state, run_at, options }: TaskAnswer,
-  steps: Step[],
+  steps: Step[] | undefined,
   parents: Counts | null | undefined,
 ): Reason | null {
-  if (state !== 'waiting') return null;
+  if (state !== 'waiting' || !steps) return null;
   const open = steps.filter((step) => step.state === 'waiting' || step.state === 'retrying');
   const step = open.find(({ child_id }) => child_id !== null) ?? open.find(({ event }) => event);
   if (step) return { of: 'step', step };
@@ -36,16 +37,21 @@ export function reasonOf(
   const tasks = blocking.reduce((sum, name) => sum + (parents?.[name] ?? 0), 0);
   if (tasks > 0) return { of: 'parents', tasks };
   const isDue = run_at === null || Date.parse(run_at) <= Date.now();
-  if (isDue && typeof concurrency_key === 'string') return { of: 'key', key: concurrency_key };
-  return run_at === null ? null : { of: 'time', at: run_at };
+  if (!isDue) return { of: 'time', at: run_at };
+  // A key of some queues or tenants may not see the parents.
+  const isKnown = !depends_on || Object.values(parents ?? {}).some((n) => n > 0);
+  return isKnown && typeof concurrency_key === 'string'
+    ? { of: 'key', key: concurrency_key }
+    : null;
 }
 
 /** A concurrency key with the tasks that hold it. A key of some tenants may not see them. */
 function Key({ queue, name }: { queue: string; name: string }) {
+  const { keyInfo } = useSession();
   const path = { queue, concurrency_key: name };
   const { data } = usePolling(
     'GET /v1/queues/{queue}/concurrency-keys/{concurrency_key}',
-    { path },
+    keyInfo.tenants === null ? { path } : null,
     5000,
   );
   const [holder, ...others] = data?.holders ?? [];
@@ -67,7 +73,7 @@ function Key({ queue, name }: { queue: string; name: string }) {
 export function WaitsFor({ reason, queue }: { reason: Reason; queue: string }) {
   if (reason.of === 'key') return <Key queue={queue} name={reason.key} />;
   if (reason.of === 'time') return <>until {exactTime(reason.at)}</>;
-  if (reason.of === 'parents') return <>for {plural(reason.tasks, 'other task')}</>;
+  if (reason.of === 'parents') return <>for {plural(reason.tasks, 'parent')}</>;
   const { child_id, event } = reason.step;
   if (child_id === null) return <>for the event {event}</>;
   return (

@@ -30,10 +30,10 @@ const columns: Column<Activity>[] = [
   },
   {
     name: 'Leases',
-    title: 'How many leases it has taken. The newest 50 of a stream are counted.',
+    title: 'How many of the newest 50 leases of each stream it has taken.',
     number: true,
     sortKey: (w) => w.leases,
-    show: (w) => count(w.leases) + (w.leases < COUNTED ? '' : '+'),
+    show: (w) => count(w.leases),
   },
   {
     name: 'Leases at a time',
@@ -44,9 +44,6 @@ const columns: Column<Activity>[] = [
     show: (w) => rate(w.average_open),
   },
 ];
-
-/** From so many leases on there may be more: the call reads the newest of each stream. */
-const COUNTED = 50;
 
 /** Who claimed in the last hour, also those that are idle now. */
 export function WorkerActivity({ queue }: { queue: string | undefined }) {

@@ -274,9 +274,7 @@ export function Task({ id, address }: { id: string; address: Address }) {
     hasParents ? { path: { id }, query: { limit: 1, results: false } } : null,
     5000,
   );
-  const waitsFor = task
-    ? reasonOf(task, steps.data?.steps ?? [], parents.data?.counts ?? null)
-    : null;
+  const waitsFor = task ? reasonOf(task, steps.data?.steps, parents.data?.counts ?? null) : null;
   const asked = task && askedToStop(task);
   return (
     <>

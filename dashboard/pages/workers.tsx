@@ -104,7 +104,7 @@ function RunningTasks({ queue, worker }: LeaseFilter) {
         {({ tasks, cursor }) => (
           <>
             <TaskTable rows={tasks.toSorted(longestFirst)} emptyText="It runs no task." />
-            {cursor && <p class="hint">The first {count(tasks.length)} tasks are shown.</p>}
+            {cursor && <p class="hint">The newest {count(tasks.length)} tasks are shown.</p>}
           </>
         )}
       </PolledContent>

@@ -17,6 +17,7 @@ declare
   v_next bigint;
   v_waits tock.waiting;
   v_task_id bigint;
+  v_asked_at timestamptz;
   v_internal text[] := '{stage,suspended,keeps_key,wake_at}';
 begin
   if v_first.id is null and pg_catalog.cardinality(p_archived) > 0 then
@@ -90,12 +91,14 @@ begin
     progress := case when v_run.state = 'running' then v_run.progress end;
     note := case when v_run.state = 'running' then v_run.note end;
     state := case when v_run.state in ('failed', 'lost', 'superseded') then 'dead' else v_run.state end;
+    if v_run.cancel_requested then
+      select o.created_at into v_asked_at from tock.run_overrides o where o.kind = 'cancelled'
+        and o.stream = tock.stream_of(v_next) and o.position = tock.position_of(v_next);
+    end if;
     runs := runs || pg_catalog.jsonb_build_object('id', v_next::text, 'queue', v_run.queue,
       'attempt', v_run.attempt, 'state', v_run.state, 'worker', v_run.worker, 'started_at', v_run.started_at,
       'leased_until', v_run.leased_until, 'ended_at', v_run.ended_at, 'progress', v_run.progress,
-      'note', v_run.note, 'cancel_requested', v_run.cancel_requested, 'cancel_requested_at', (
-        select o.created_at from tock.run_overrides o where v_run.cancel_requested and o.kind = 'cancelled'
-          and o.stream = tock.stream_of(v_next) and o.position = tock.position_of(v_next)),
+      'note', v_run.note, 'cancel_requested', v_run.cancel_requested, 'cancel_requested_at', v_asked_at,
       'result', case when pg_catalog.octet_length(v_run.result::text) <= 4096 then v_run.result
         when v_run.result is not null then '{"shortened": true}' end,
       'error', case when pg_catalog.octet_length(v_run.error::text) <= 4096 then v_run.error

@@ -83,14 +83,14 @@ test('the tab of waiting tasks counts and lists them by what they wait for', asy
   for (const [text, count] of [
     ['its time', 3],
     ['the concurrency key x', 2],
-    ['other tasks', 1],
+    ['parents', 1],
     ['a child', 1],
     ['an event', 2],
   ] as const)
     await expect.poll(() => rowsWith(text).count()).toBe(count);
   // A due time says nothing where a task waits for something else.
   expect(await rowsWith('its time').filter({ hasText: 'in 14 min' }).count()).toBe(3);
-  expect(await rowsWith('other tasks').locator('[data-name="Due or ended"]').innerText()).toBe('–');
+  expect(await rowsWith('parents').locator('[data-name="Due or ended"]').innerText()).toBe('–');
   // The counts are no settings.
   expect(await page.getByText('waiting_for').count()).toBe(0);
   expect(await violations(page)).toEqual([]);

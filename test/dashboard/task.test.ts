@@ -216,7 +216,7 @@ test('the title of a waiting task says what it waits for, and only one that wait
   const page = await made.open();
   for (const [id, title, runsNow] of [
     [behind, `waiting for the concurrency key account-17, held by task ${holder}`, 0],
-    [child, 'waiting for 2 other tasks', 0],
+    [child, 'waiting for 2 parents', 0],
     [waiter, 'waiting for the event titles/paid', 0],
     [later, /waiting until \d+ \w+ \d+, \d\d:\d\d/, 1],
   ] as const) {

@@ -91,7 +91,7 @@ test('a worker opens to its leases and tasks, and a task of it is cancelled', as
   await page.getByText(/^cancel requested (now|\d+ s ago)$/).waitFor();
   await page
     .getByText(
-      /A worker that ignores it goes on .* stop the worker ben: the task is cancelled when/,
+      /A worker that ignores this goes on .* stop the worker ben: the task is cancelled when/,
     )
     .waitFor();
   expect(await button(page, 'Cancel').count()).toBe(0);

@@ -7,7 +7,7 @@ import { bodyInBase64, contentOf, time } from './view.ts';
 export type Answered = PushResult & { headers: Headers };
 
 /** A callback contains the body of its message up to this size. */
-const MAX_SOURCE = 1_000_000;
+export const MAX_SOURCE = 1_000_000;
 
 /** What a callback says of a delivery. */
 export async function reportOf(

@@ -141,8 +141,10 @@ export async function sendMessage(
     if (!callback || (kind === 'failure' && !(error && isLast))) continue;
     const isFailure = kind === 'failure';
     const report = await reportOf(message, task, answered, error, isFailure);
+    // serve() waits for another answer as long as there may be a further try.
+    const last = isLast ? { ...report, maxRetries: report.retried } : report;
     const added = run
-      ? callbackIn(run, callback, task, report, isFailure)
+      ? callbackIn(run, callback, task, last, isFailure)
       : callbackTask(callback, task, report);
     await enqueue([added], `qstash ${task.id} ${task.attempt} ${kind}`);
   }

@@ -18,6 +18,7 @@ type Run = {
 export type TockTask = {
   id: string;
   queue: string;
+  tenant: string | null;
   state: string;
   max_attempts: number;
   created_at: string;

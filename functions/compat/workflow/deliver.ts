@@ -1,6 +1,7 @@
 import { Fatal } from '../../../client/errors.ts';
 import type { Claimed } from '../../../client/types.ts';
 import type { Query } from '../../database/types.ts';
+import { MAX_SOURCE } from '../qstash/callback.ts';
 import {
   bytesOf,
   bytesOfBody,
@@ -130,7 +131,8 @@ export function callbackIn(
     const body = JSON.stringify([{ messageId: task.id, body: answer, callType: 'fromCallback' }]);
     return taskIn(run, messageIn(run, 'callback', { ...own, body }));
   }
-  const known = { ...nameOf(run), sourceBody: encoded(run.message) };
+  const source = encoded(run.message);
+  const known = { ...nameOf(run), sourceBody: source.length > MAX_SOURCE ? undefined : source };
   const body = JSON.stringify({ ...report, ...known });
   const failure = messageIn(run, 'failure', { ...own, body }, { step: task.id });
   const { failure_callback: _none, ...message } = failure;

@@ -2,22 +2,24 @@ import { refusal } from '../../http/problem.ts';
 import { type Call, forEach, type Handler, json } from '../qstash/call.ts';
 import { deadLetters, letterOf, retry } from '../qstash/dlq.ts';
 import type { MessageTask } from '../qstash/search.ts';
-import { runAt } from './find.ts';
+import { runOfMessage } from './find.ts';
 import { nameOf, type Run, runKey, taskIn, withKey } from './run.ts';
 import { addTasks, messagesOf } from './runs.ts';
 
-async function runOfLetter({ tock }: Call, { task, message }: MessageTask): Promise<Run> {
-  const run = await runAt(tock, message.workflow?.root ?? task.id);
+async function runOfLetter({ tock }: Call, letter: MessageTask): Promise<Run> {
+  const run = await runOfMessage(tock, letter);
   if (run) return run;
-  throw refusal(404, `the workflow run of the message ${task.id} is gone`);
+  throw refusal(404, `the workflow run of the message ${letter.task.id} is gone`);
 }
 
 /** Runs of letters, each with what becomes of it. */
 const eachRun = async <T>(call: Call, change: (run: Run, letter: MessageTask) => Promise<T[]>) => {
   const { letters, cursor } = await deadLetters(call, true);
-  const changed = await forEach(letters, async (letter) =>
-    change(await runOfLetter(call, letter), letter),
-  );
+  // A letter whose run is gone does not keep the others from going on.
+  const changed = await forEach(letters, async (letter) => {
+    const run = await runOfMessage(call.tock, letter);
+    return run ? change(run, letter) : [];
+  });
   return json({ workflowRuns: changed.flat(), cursor });
 };
 

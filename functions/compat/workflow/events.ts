@@ -13,7 +13,7 @@ import {
   openRun,
   readStep,
   refuse,
-  runAt,
+  runOfMessage,
   taskByKey,
   withoutEnd,
 } from './find.ts';
@@ -65,7 +65,7 @@ async function resume(
 
 /** A step that waits for an event. */
 export const wait: Handler = async (call, path = '') => {
-  const event = eventIn(path);
+  const event = await withoutEnd(async () => eventIn(path));
   const run = await openRun(call.tock, call.headers.get('Upstash-Workflow-RunId') ?? '');
   const bytes = await call.bytes();
   return withoutEnd(async () => {
@@ -87,10 +87,17 @@ async function dataOf(tock: CallTock, run: Run, event: string): Promise<Uint8Arr
   return record && fromBase64(record.message.body);
 }
 
+/** Whether a message is a wait. A client may add any payload. */
+function isWait({ message }: MessageTask): boolean {
+  try {
+    return message.workflow?.kind === 'wait' && waitIn(bytesOf(message.body)) !== null;
+  } catch {
+    return false;
+  }
+}
+
 const isWaiter = (event: string) => (one: MessageTask) =>
-  one.task.state === 'waiting' &&
-  one.message.workflow?.kind === 'wait' &&
-  one.message.workflow.event === event;
+  one.task.state === 'waiting' && one.message.workflow?.event === event && isWait(one);
 
 /** The steps that wait for an event, in all runs that the key may read. */
 async function waitersOf(call: Call, event: string): Promise<MessageTask[]> {
@@ -101,7 +108,7 @@ async function waitersOf(call: Call, event: string): Promise<MessageTask[]> {
 
 async function notifyAll({ tock }: Call, waiters: MessageTask[], data: Uint8Array) {
   const notified = await forEach(waiters, async (waiter) => {
-    const run = await runAt(tock, waiter.message.workflow?.root ?? '');
+    const run = await runOfMessage(tock, waiter);
     if (!run) return [];
     const messageId = await resume(tock, run, waiter, data);
     return [{ waiter: viewOf(waiter), messageId, error: '', ...nameOf(run) }];

@@ -4,7 +4,7 @@ import type { CallTock } from '../adapter.ts';
 import { expectOk } from '../calls.ts';
 import { parseJson, unlessMissing } from '../qstash/call.ts';
 import { PUBLISHED } from '../qstash/names.ts';
-import type { TockTask } from '../qstash/search.ts';
+import { isId, type MessageTask, type TockTask } from '../qstash/search.ts';
 import { time } from '../qstash/view.ts';
 import {
   byKey,
@@ -75,21 +75,28 @@ const tenantsOf = async (tock: CallTock): Promise<string[] | null> =>
 
 /** The run of a task that begins it; null if the task is none, or none that the key may read. */
 export async function runAt(tock: CallTock, id: string): Promise<Run | null> {
-  const task = unlessMissing(await tock('GET', `/v1/tasks/${id}`)) as
-    | (TockTask & { tenant: string | null })
-    | null;
-  const run = task && runOf(task, time(task.created_at));
-  if (!run) return null;
+  const task = unlessMissing(await tock('GET', `/v1/tasks/${id}`)) as TockTask | null;
+  const run = task?.queue === PUBLISHED ? runOf(task, time(task.created_at)) : null;
+  if (!task || !run) return null;
   const kept_at = task.ended_at ? time(task.ended_at) : Date.now();
   return { ...run, kept_at, is_own: run.tenant !== null && (await tenantsOf(tock)) !== null };
+}
+
+/** The run of a message; null if it has none. A forged payload may name the run of another, but not its nonce. */
+export async function runOfMessage(
+  tock: CallTock,
+  { task, message }: MessageTask,
+): Promise<Run | null> {
+  const { root = task.id, nonce } = message.workflow ?? {};
+  const run = task.queue === PUBLISHED && isId(root) ? await runAt(tock, root) : null;
+  return run?.part.nonce === nonce && run?.tenant === task.tenant ? run : null;
 }
 
 export async function findRun(tock: CallTock, name: string): Promise<Run | null> {
   const key = runKey(checkName('Upstash-Workflow-RunId', name));
   let id = await taskByKey(tock, null, key);
   if (id === null) {
-    const [tenant] = (await tenantsOf(tock)) ?? [];
-    if (tenant !== undefined) id = await taskByKey(tock, tenant, key);
+    for (const tenant of (await tenantsOf(tock)) ?? []) id ??= await taskByKey(tock, tenant, key);
   }
   return id === null ? null : runAt(tock, id);
 }
@@ -97,11 +104,12 @@ export async function findRun(tock: CallTock, name: string): Promise<Run | null>
 export const isEnded = async (tock: CallTock, run: Run): Promise<boolean> =>
   (await taskByKey(tock, run.tenant, recordKey(run, 'end'))) !== null;
 
-/** A run that goes on; refuses another one. */
+/** A run that goes on. Only for one that has ended the status is 400, at which serve() stops in silence. */
 export async function openRun(tock: CallTock, name: string): Promise<Run> {
   const run = await findRun(tock, name);
-  if (run && !(await isEnded(tock, run))) return run;
-  throw refusal(400, `The workflow run ${name.slice(0, 100)} has ended, or there is none.`);
+  if (!run) throw refuse(`The key sees no workflow run ${name.slice(0, 100)}.`);
+  if (!(await isEnded(tock, run))) return run;
+  throw refusal(400, `The workflow run ${name.slice(0, 100)} has ended.`);
 }
 
 /** The seconds for which the queue keeps the beginning of a run from now on. */

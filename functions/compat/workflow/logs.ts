@@ -19,13 +19,22 @@ const textOf = ({ message }: MessageTask) => new TextDecoder().decode(bytesOfBod
 
 type View = Record<string, unknown>;
 
+/** The body of a step. A client may add any payload. */
+function bodyOf({ message }: MessageTask): View {
+  try {
+    return Object(jsonIn(bytesOfBody(message)));
+  } catch {
+    return {};
+  }
+}
+
 /** A step that has ended, or the plan of one that has not. */
 function stepView(one: MessageTask): View {
   const { task, message } = one;
   const body: View =
     message.workflow?.kind === 'init'
       ? { stepName: 'init', stepType: 'Initial', concurrent: 1, out: textOf(one) }
-      : Object(jsonIn(bytesOfBody(message)));
+      : bodyOf(one);
   return {
     ...body,
     callType: 'step',

@@ -101,6 +101,9 @@ export const taskIn = (run: Run, message: Message): Task => ({
   ...(run.tenant !== null && { tenant: run.tenant }),
 });
 
+/** No call to the endpoint counts them: a wait that has failed only tries again to add its step. */
+const RECORD_ATTEMPTS = 100;
+
 /** A task that is not sent. It says that something has happened, once for its key. */
 export const recordIn = (
   run: Run,
@@ -115,7 +118,8 @@ export const recordIn = (
     { headers: {}, ...bodyOf(bytesOf(body)) },
     more,
   );
-  return withKey(taskIn(run, message), run, recordKey(run, kind, ...key));
+  const task = { ...taskIn(run, message), max_attempts: RECORD_ATTEMPTS };
+  return withKey(task, run, recordKey(run, kind, ...key));
 };
 
 /**

@@ -5,7 +5,7 @@ import { type Call, done, forEach, type Handler, json } from '../qstash/call.ts'
 import { bytesOfBody, toBase64 } from '../qstash/message.ts';
 import { PUBLISHED } from '../qstash/names.ts';
 import { countIn, findIds, type MessageTask, type Page, readMessages } from '../qstash/search.ts';
-import { findRun, isEnded, runAt } from './find.ts';
+import { findRun, isEnded, runAt, runOfMessage } from './find.ts';
 import { invokerTasks, type Run, recordIn } from './run.ts';
 
 type Child = { id: string; state: string };
@@ -144,8 +144,13 @@ async function openRuns(call: Call): Promise<Run[]> {
   const [url, isExact] = [query.get('workflowUrl'), query.get('workflowUrlExactMatch') === 'true'];
   for (const name of ['workflowUrl', 'workflowUrlExactMatch', 'count']) query.delete(name);
   const messages = await search(call, query, unfinished, { workflow: {} });
-  const roots = new Set(messages.map(({ task, message }) => message.workflow?.root ?? task.id));
-  const runs = await forEach([...roots], (root) => runAt(call.tock, root));
+  const named = new Map(
+    messages.map((one) => {
+      const { root = one.task.id, nonce } = one.message.workflow ?? {};
+      return [`${root} ${nonce}`, one];
+    }),
+  );
+  const runs = await forEach([...named.values()], (one) => runOfMessage(call.tock, one));
   const isWanted = ({ message }: Run) =>
     url === null || (isExact ? message.url === url : message.url.startsWith(url));
   return runs.flatMap((run) => (run && isWanted(run) ? run : []));

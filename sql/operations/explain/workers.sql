@@ -22,12 +22,12 @@ begin
     return;
   end if;
   select l.* into v_limits from tock.limits(p_queue) l;
-  -- Between an end and the next claim fewer run than may.
-  if v_limits.running > 0 and v_limits.running >= v_limits.max_running - v_limits.max_running / 4 then
+  -- Between an end and the next claim one fewer runs than may.
+  if v_limits.running >= v_limits.max_running - (v_limits.max_running > 3)::integer
+    and v_is.ready > v_limits.max_running - v_limits.running then
     return query select 'max_running holds tasks back', 'note',
-      pg_catalog.format('%s of %s (max_running); ready: %s',
-        tock.some(v_limits.running, 'runs', 'run'), v_limits.max_running,
-        pg_catalog.to_char(v_is.ready, 'FM999,999,990')),
+      pg_catalog.format('%s of %s (max_running); ready: %s', tock.some(v_limits.running, 'runs', 'run'),
+        v_limits.max_running, pg_catalog.to_char(v_is.ready, 'FM999,999,990')),
       'make the tasks shorter, or raise max_running; more tasks run only if the workers take more at once';
     return;
   elsif v_limits.level < 1 then
@@ -59,14 +59,11 @@ begin
   elsif v_is.oldest_ready_at > pg_catalog.clock_timestamp() - interval '60 seconds' then
     return query select 'workers may be waiting', 'note', v_ready,
       case when v_pushed
-        then 'the Worker pushes when its alarm or its scheduled handler calls it, at least once '
-          'a minute'
+        then 'the Worker pushes when its alarm or its scheduled handler calls it, at least once a minute'
         else 'a worker whose claim was empty waits for its retry_after_seconds, up to 30, unless it claims '
-          'with wait_seconds; a consumer of the '
-          'Worker runs when its alarm or its scheduled handler calls it' end;
+          'with wait_seconds; a consumer of the Worker runs when its alarm or scheduled handler calls it' end;
   elsif v_pushed then
-    return query
-      select 'tasks are not pushed', 'warning',
+    return query select 'tasks are not pushed', 'warning',
         v_ready || coalesce(', and none was sent for ' || tock.ago(v_last), ', and none has been sent yet'),
       'set TOCK_PUSH_SECRET of the Worker, and check that its scheduled handler or POST /v1/tick is called';
   else

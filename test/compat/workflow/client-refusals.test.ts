@@ -91,7 +91,7 @@ test('hostile requests are refused with a reason, add nothing, and are no error 
   ])
     expect([route, (await world.send(route)).status]).toEqual([route, 404]);
   const ended = await world.send(`POST /v2/publish/${url}`, step('wfr_none', result(1)));
-  expect(ended.status).toBe(400);
+  expect(ended.status).toBe(422);
   expect(await counts()).toEqual(before);
   for (const text of injections) {
     const name = encodeURIComponent(text);

@@ -92,3 +92,31 @@ test('a payload that names the run of another gets none of its steps', async () 
   for (const id of ids)
     expect((await world.tock.send(`GET /v1/tasks/${id}`)).body).toMatchObject({ state: 'dead' });
 });
+
+test('a forged wait neither reaches the run of another tenant nor stops a notify', async () => {
+  await client.cancel({ all: true });
+  await clientOf('a/c~me').trigger({ url: await serveFor('a/c~me') });
+  await world.deliver();
+  const { body } = await world.tock.send('GET /v1/tasks?queue=qstash&state=waiting');
+  const { payload } = (await world.tock.send(`GET /v1/tasks/${body.tasks[0].id}`)).body;
+  const { workflow } = payload.qstash;
+  expect(workflow).toMatchObject({ kind: 'wait', event: 'go' });
+  const forged = [
+    { body: payload.qstash.body, root: workflow.root },
+    { body: 'x', root: workflow.root },
+    { body: payload.qstash.body, root: 'x' },
+  ];
+  const tasks = forged.map(({ body: text, root }) => ({
+    payload: {
+      qstash: { ...payload.qstash, body: text, workflow: { ...workflow, root, nonce: 'x' } },
+    },
+    push_url: payload.qstash.url,
+    delay_seconds: 3600,
+  }));
+  const added = { body: { tasks }, key: keys.other };
+  expect((await world.tock.send('POST /v1/queues/qstash/tasks', added)).status).toBe(201);
+  log.splice(0);
+  expect(await client.notify({ eventId: 'go', eventData: 5 })).toHaveLength(1);
+  await world.deliver();
+  expect(log.splice(0)).toEqual(['a/c~me 5']);
+});

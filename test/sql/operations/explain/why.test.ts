@@ -102,14 +102,16 @@ test('reached limits are named: max_running and the rate', async () => {
   await expectWhy(/: 2 may start in 60 s, and 4 at once, the next in \d+ s;/);
 });
 
-test('max_running is named from three quarters of it on', async () => {
+test('max_running is named while it or one less run, if it lets a ready task wait', async () => {
   await put({ max_running: 8 });
   await enqueue(client, 'q', numberedTasks(9));
-  await claim(client, 'q', { limit: 5 });
+  await claim(client, 'q', { limit: 6 });
   await old('3 minutes');
   await expectWhy(/^note: workers do not keep up: (?!.*max_running)/);
   await claim(client, 'q');
-  await expectWhy(/^note: max_running holds tasks back: 6 run of 8 \(max_running\); ready: 3 =>/);
+  await expectWhy(/^note: max_running holds tasks back: 7 run of 8 \(max_running\); ready: 2 =>/);
+  await put({ max_running: 9 });
+  await expectWhy(/^note: workers do not keep up: /);
 });
 
 test('all concurrency keys that hold tasks back are one note, and the hint cancels no task that was claimed just now', async () => {
