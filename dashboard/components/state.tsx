@@ -73,6 +73,16 @@ export const QueueLink = ({ queue }: { queue: string }) => (
   <a href={href(['queues', queue])}>{queue}</a>
 );
 
+export const QueueLinks = ({ queues }: { queues: string[] }) => (
+  <>
+    {queues.map((queue) => (
+      <span key={queue}>
+        <QueueLink queue={queue} />{' '}
+      </span>
+    ))}
+  </>
+);
+
 /** The link to the open leases of a worker. A key for some queues sees only those of one queue, and one for some tenants none. */
 export function WorkerLink({ worker, queue }: { worker: string; queue?: string }) {
   const { keyInfo } = useSession();

@@ -3,7 +3,7 @@ import { usePolling } from '../polling.ts';
 import type { WorkerActivity as Activity } from '../types.ts';
 import { Growing } from './growing.tsx';
 import { Panel } from './panel.tsx';
-import { QueueLink, State, WorkerLink } from './state.tsx';
+import { QueueLinks, State, WorkerLink } from './state.tsx';
 import { type Column, Table } from './table.tsx';
 import { Ago, Updated } from './times.tsx';
 
@@ -16,12 +16,7 @@ const columns: Column<Activity>[] = [
   { name: 'State', show: (w) => <State state={w.open_leases > 0 ? 'running' : 'idle'} /> },
   {
     name: 'Queues',
-    show: ({ queues }) =>
-      queues.map((queue) => (
-        <span key={queue}>
-          <QueueLink queue={queue} />{' '}
-        </span>
-      )),
+    show: ({ queues }) => <QueueLinks queues={queues} />,
   },
   {
     name: 'Last claim',

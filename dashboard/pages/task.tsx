@@ -4,118 +4,26 @@ import { Children } from '../components/children.tsx';
 import { ConfirmButton } from '../components/confirm.tsx';
 import { Enqueue } from '../components/enqueue.tsx';
 import { Errors } from '../components/errors.tsx';
-import { Facts } from '../components/facts.tsx';
 import { Json } from '../components/json_tree.tsx';
 import { Panel, PolledContent } from '../components/panel.tsx';
 import { Parents, parentState } from '../components/parents.tsx';
 import { PayloadForm } from '../components/payload_form.tsx';
 import { RerunButton } from '../components/rerun.tsx';
 import { Runs } from '../components/runs.tsx';
-import { QueueLink, State, TaskLink, WorkerLink } from '../components/state.tsx';
+import { State, WorkerLink } from '../components/state.tsx';
 import { Steps } from '../components/steps.tsx';
+import { otherOptions, TaskFacts } from '../components/task_facts.tsx';
 import { TaskLinks } from '../components/task_links.tsx';
 import { Ago, Updated } from '../components/times.tsx';
 import { type Reason, reasonOf, WaitsFor } from '../components/waits_for.tsx';
-import { exactTime } from '../format.ts';
 import { useAction } from '../notifications.tsx';
 import { usePolling } from '../polling.ts';
-import { type Address, href } from '../route.ts';
+import type { Address } from '../route.ts';
 import { useMay } from '../session.tsx';
 
 type TaskAnswer = Answer<'GET /v1/tasks/{id}'>;
 
 const finalStates = ['done', 'dead', 'cancelled', 'expired'];
-
-/** The options that have no place of their own on the page; null if there are none. */
-function otherOptions({ options }: TaskAnswer) {
-  const { depends_on, names, parent, concurrency_key, unique_key, pipeline, ...others } =
-    options ?? {};
-  return Object.keys(others).length > 0 ? others : null;
-}
-
-/** The stages of a pipeline, each with a link to its queue; the present one is marked. */
-function Stages({ stages, queue }: { stages: unknown[]; queue: string }) {
-  const names = stages.map((stage) =>
-    typeof stage === 'string' ? stage : String((stage as { queue?: unknown }).queue),
-  );
-  return (
-    <>
-      {names.map((name, n) => (
-        <span key={n}>
-          {n > 0 && ' → '}
-          {name === queue ? (
-            <strong aria-current="step">{name}</strong>
-          ) : (
-            <QueueLink queue={name} />
-          )}
-        </span>
-      ))}
-    </>
-  );
-}
-
-/** Links for what the options name. */
-function optionFacts({ options, queue }: TaskAnswer): [string, unknown][] {
-  const { parent, concurrency_key, unique_key, pipeline } = (options ?? {}) as Record<
-    string,
-    unknown
-  >;
-  const search = (name: 'concurrency_key' | 'unique_key', value: unknown) =>
-    typeof value === 'string' && (
-      <a key={name} href={href(['tasks'], { queue, [name]: value })}>
-        {value}
-      </a>
-    );
-  return [
-    ['part of', typeof parent === 'string' && <TaskLink key="p" id={parent} />],
-    ['concurrency key', search('concurrency_key', concurrency_key)],
-    ['unique key', search('unique_key', unique_key)],
-    ['pipeline', Array.isArray(pipeline) && <Stages key="s" stages={pipeline} queue={queue} />],
-  ];
-}
-
-function TaskFacts({ task, waitsFor }: { task: TaskAnswer; waitsFor: Reason | null }) {
-  const { run_at } = task;
-  const isAhead = run_at !== null && Date.parse(run_at) > Date.now();
-  // A task that waits for another one or for its key is due no earlier. The steps have their own times.
-  const due = waitsFor?.of === 'time' || (isAhead && waitsFor?.of !== 'step') ? run_at : null;
-  const facts: [string, unknown][] = [
-    ['queue', <QueueLink key="q" queue={task.queue} />],
-    ['priority', task.priority],
-    ['tenant', task.tenant],
-    ['attempt', `${task.attempt} of ${task.max_attempts}`],
-    ['lost', task.lost || null],
-    [
-      'created',
-      <>
-        <Ago at={task.created_at} /> <small class="hint">{exactTime(task.created_at)}</small>
-      </>,
-    ],
-    ['due', due && <Ago key="d" at={due} />],
-    ['ended', task.ended_at && <Ago key="e" at={task.ended_at} />],
-    [
-      'schedule',
-      task.schedule && (
-        <a key="s" href={href(['schedules', task.schedule])}>
-          {task.schedule}
-        </a>
-      ),
-    ],
-    ['progress', task.progress === null ? null : `${task.progress} % ${task.note ?? ''}`],
-    ...optionFacts(task),
-    ['rerun of', task.rerun_of && <TaskLink key="r" id={task.rerun_of} />],
-    [
-      'rerun as',
-      task.reruns.length > 0 &&
-        task.reruns.map(({ id, reason }) => (
-          <span key={id}>
-            <TaskLink id={id} /> {reason}{' '}
-          </span>
-        )),
-    ],
-  ];
-  return <Facts facts={facts} />;
-}
 
 const cancelText =
   'The worker is told each time it extends its lease or reports progress, and the task is not retried. A worker that ignores this goes on until it ends the task, which then has the state of that end, or until it no longer extends its lease.';

@@ -3,7 +3,7 @@ import { FilterForm } from '../components/filter_form.tsx';
 import { Growing } from '../components/growing.tsx';
 import { LeaseTable } from '../components/lease_table.tsx';
 import { Panel, PolledContent } from '../components/panel.tsx';
-import { QueueLink, State, TaskLink, WorkerLink } from '../components/state.tsx';
+import { QueueLinks, State, TaskLink, WorkerLink } from '../components/state.tsx';
 import { type Column, Table } from '../components/table.tsx';
 import { TaskTable } from '../components/task_table.tsx';
 import { Ago, Since, Updated } from '../components/times.tsx';
@@ -48,12 +48,7 @@ const columns: Column<WorkerEntry>[] = [
   },
   {
     name: 'Queues',
-    show: ({ queues }) =>
-      queues.map((queue) => (
-        <span key={queue}>
-          <QueueLink queue={queue} />{' '}
-        </span>
-      )),
+    show: ({ queues }) => <QueueLinks queues={queues} />,
   },
   { name: 'Leases', number: true, sortKey: (w) => w.leases, show: (w) => count(w.leases) },
   {
