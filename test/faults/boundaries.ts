@@ -7,10 +7,11 @@ import { expectInvariants } from '../sql/invariants.ts';
 import { task, waitUntil } from '../sql/verbs.ts';
 import type { TappedProxy } from '../worker/proxy.ts';
 
-/** When a worker dies: after a call has arrived, or after its answer has come back. */
-export type How = 'inside' | 'after';
-/** With `isStop` the worker is only stopped there, and goes on when another one has ended its task. */
-export type Boundary = { at: number; how: How; isStop?: boolean };
+/** When a worker dies: after a call has arrived, or after its answer has come back. It is stopped before an answer. */
+export type How = 'inside' | 'before' | 'after';
+/** A worker that is stopped goes on when another one has ended its task. */
+export type Boundary = { at: number; how: How };
+const isStop = (boundary?: Boundary) => boundary?.how === 'before';
 
 /** A worker that can die. Its calls end when they are done, or when it is dead. */
 export type MortalWorker = {
@@ -87,6 +88,7 @@ export function createWatch() {
           return true;
         },
         sent: (text) => stages.get(text)?.('inside'),
+        answering: (text) => stages.get(text)?.('before'),
         answered: (text) => stages.get(text)?.('after'),
       };
     },
@@ -108,6 +110,7 @@ export async function openListener(watch: Watch) {
     const n = ledger.length;
     ledger.push({ n, id, name, got });
     if (stage('inside')) return response.destroy();
+    stage('before');
     response.end(JSON.stringify({ n, fails }));
     stage('after');
   });
@@ -145,7 +148,7 @@ async function follow(place: Place, watch: Watch, scenario: Scenario, boundary?:
   });
   const calls = watch.begin(boundary, () => {
     died = true;
-    void (boundary?.isStop ? first.stop?.() : first.kill());
+    void (isStop(boundary) ? first.stop?.() : first.kill());
     isGone();
   });
   let doing: Promise<unknown> = Promise.resolve();
@@ -157,7 +160,7 @@ async function follow(place: Place, watch: Watch, scenario: Scenario, boundary?:
   };
   const state = async () => (await task(owner, id))?.state;
   async function replaceWorker(): Promise<void> {
-    if (!boundary?.isStop) {
+    if (!isStop(boundary)) {
       await first.kill();
       await waitUntil('the calls of the dead worker have ended', place.isOver);
     }
@@ -183,7 +186,7 @@ async function follow(place: Place, watch: Watch, scenario: Scenario, boundary?:
     }
     const end = ledger.length;
     watch.begin();
-    if (died && boundary?.isStop) {
+    if (died && isStop(boundary)) {
       first.resume?.();
       await doing;
     }
@@ -191,7 +194,7 @@ async function follow(place: Place, watch: Watch, scenario: Scenario, boundary?:
     await scenario.check(id, end);
   } finally {
     watch.begin();
-    if (!died || boundary?.isStop) await first.kill();
+    if (!died || isStop(boundary)) await first.kill();
   }
   return { calls, died };
 }
@@ -204,24 +207,22 @@ export async function breakAtEachCall(
   place: Place,
   watch: Watch,
   scenario: Scenario,
-  isStop = false,
+  ways: How[] = ['inside', 'after'],
 ): Promise<string[]> {
   const { calls } = await follow(place, watch, scenario);
-  // Before a call is after the one before it.
-  const ways: How[] = isStop ? ['after'] : ['inside', 'after'];
   const problems: Record<string, string> = {};
   let deaths = 0;
   for (const [index, call] of calls.entries()) {
     for (const how of ways) {
       try {
-        const { died } = await follow(place, watch, scenario, { at: index + 1, how, isStop });
+        const { died } = await follow(place, watch, scenario, { at: index + 1, how });
         if (died) deaths++;
       } catch (error) {
         problems[`${how} call ${index + 1}, ${call}`] = `${(error as Error).stack}`;
       }
     }
   }
-  console.log(`${deaths} workers ${isStop ? 'stopped' : 'killed'} at ${calls.length} calls`);
+  console.log(`${deaths} workers died at ${calls.length} calls (${ways})`);
   expect(problems).toEqual({});
   await expectInvariants(place.owner);
   // A call may be missing in another run of the scenario, such as a claim that found nothing.

@@ -59,5 +59,5 @@ test('over HTTP a worker that is killed at any call of a flow runs no step after
 });
 
 test('over HTTP a worker that stops after any call until its task is done saves nothing afterwards', async () => {
-  await breakAtEachCall(place, watch, flowScenario(place, false), true);
+  await breakAtEachCall(place, watch, flowScenario(place, false), ['before']);
 });

@@ -57,5 +57,5 @@ test('in SQL a worker that is killed at any call of a flow runs no step after it
 });
 
 test('in SQL a worker that stops after any call until its task is done saves nothing afterwards', async () => {
-  await breakAtEachCall(place, watch, flowScenario(place, true), true);
+  await breakAtEachCall(place, watch, flowScenario(place, true), ['before']);
 });

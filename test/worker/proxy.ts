@@ -1,11 +1,15 @@
 import type { AddressInfo } from 'node:net';
 import { connect, createServer } from 'node:net';
 
-/** Listeners of a proxy. `sending` may stop a message. `answered` is called with the first bytes after a message. */
+/**
+ * Listeners of a proxy. `sending` may stop a message. `answering` and `answered` are called before and after the first
+ * bytes that follow a message are passed on.
+ */
 export type Hears = {
   connected?(): unknown;
   sending?(text: string): boolean | undefined;
   sent?(text: string, connection: number): unknown;
+  answering?(text: string): unknown;
   answered?(text: string): unknown;
 };
 
@@ -28,6 +32,7 @@ export async function startTappedProxy(to: string): Promise<TappedProxy> {
       database.write(bytes, () => made.hears.sent?.(text, connection));
     });
     database.on('data', (bytes) => {
+      if (firstLine !== null) made.hears.answering?.(firstLine);
       client.write(bytes);
       if (firstLine !== null) made.hears.answered?.(firstLine);
       firstLine = null;
