@@ -3,6 +3,7 @@ import { call, Refused } from './api.ts';
 import { Header } from './components/header.tsx';
 import { Palette } from './components/palette.tsx';
 import { Shortcuts } from './components/shortcuts.tsx';
+import { keepFocus } from './focus.ts';
 import { useKeyboard } from './keyboard.ts';
 import { NotificationProvider } from './notifications.tsx';
 import { AuditLog } from './pages/audit_log.tsx';
@@ -90,6 +91,7 @@ function Frame({ session }: { session: Session }) {
   const openHelp = () => setOpen('help');
   const pathOf = (key: string) => pagesFor(keyInfo).find(({ letter }) => letter === key)?.path;
   useArrival(address);
+  useEffect(keepFocus, []);
   useKeyboard({ pathOf, openPalette, openHelp });
   return (
     <>

@@ -68,7 +68,7 @@ export function about(seconds: number | null | undefined): string {
 }
 
 /** What a percentile is, for people who see one. */
-export const percentileTitle =
+export const percentileText =
   'Times are counted in steps, each at most 1.6 times the one before. So p50, p95 and p99 are off by up to a quarter.';
 
 /** 12 s ago, in 3 min, 5 h 2 min ago */

@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { type RouteInput, requestLine } from '../client/route.ts';
 import type { Answer, Route } from '../client/wire.ts';
 import { call, Refused } from './api.ts';
@@ -12,11 +12,16 @@ export type Polled<T> = {
   error: Refused | null;
   /** When the last answer came, in ms. */
   at: number | null;
-  refresh(): void;
 };
 
 /** The longest pause after failures, unless the interval is longer. */
 const MOST_MS = 30_000;
+
+/** The time until parts of the page with this interval load next, all at the same moment, so that their numbers agree. */
+export function untilNext(intervalMs: number): number {
+  const rest = intervalMs - (performance.now() % intervalMs);
+  return rest < intervalMs / 2 ? rest + intervalMs : rest;
+}
 
 /** Polls a route, also after each change by the user. It sends nothing while `input` is null. */
 export function usePolling<R extends Route>(
@@ -42,13 +47,12 @@ export function usePolledAnswer<T>(
   intervalMs = 3000,
 ): Polled<T> {
   const { key, refused } = useSession();
-  const [state, setState] = useState<{ path: string | null } & Omit<Polled<T>, 'refresh'>>({
+  const [state, setState] = useState<{ path: string | null } & Polled<T>>({
     path,
     data: undefined,
     error: null,
     at: null,
   });
-  const pollAgain = useRef<() => void>(() => {});
 
   useEffect(() => {
     if (path === null) return;
@@ -84,7 +88,10 @@ export function usePolledAnswer<T>(
             : { path, data: undefined, error, at: null },
         );
       }
-      const pauseMs = Math.max(intervalMs, Math.min(MOST_MS, intervalMs * 2 ** failures));
+      const pauseMs =
+        failures === 0
+          ? untilNext(intervalMs)
+          : Math.max(intervalMs, Math.min(MOST_MS, intervalMs * 2 ** failures));
       timer = setTimeout(() => void poll(), pauseMs);
     }
 
@@ -97,13 +104,11 @@ export function usePolledAnswer<T>(
       clearTimeout(timer);
       timer = setTimeout(() => void poll(true));
     };
-    pollAgain.current = again;
     document.addEventListener('visibilitychange', onVisible);
     const offPause = onPauseChange(onVisible);
     const offChanges = onChanges(again);
     void poll();
     return () => {
-      pollAgain.current = () => {};
       clearTimeout(timer);
       control?.abort();
       document.removeEventListener('visibilitychange', onVisible);
@@ -112,10 +117,7 @@ export function usePolledAnswer<T>(
     };
   }, [path, intervalMs, key, refused]);
 
-  const refresh = useCallback(() => pollAgain.current(), []);
-  const { data, error, at } =
-    state.path === path ? state : { data: undefined, error: null, at: null };
-  return { data, error, at, refresh };
+  return state.path === path ? state : { data: undefined, error: null, at: null };
 }
 
 // All times of a page change together, so that a long list is laid out once a second and not in every frame.

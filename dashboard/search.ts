@@ -3,6 +3,7 @@ import type { Query } from '../client/wire.ts';
 import { call, Refused } from './api.ts';
 import { onChanges } from './changes.ts';
 import { isPaused } from './pause.ts';
+import { untilNext } from './polling.ts';
 import { useSession } from './session.tsx';
 import type { KeyInfo, Listed } from './types.ts';
 
@@ -151,9 +152,15 @@ export function useSearch(search: Search, everyMs?: number) {
   const polls = everyMs !== undefined && found.calls === 1 && !busy;
   useEffect(() => {
     if (!polls) return;
-    const refresh = () => !document.hidden && !isPaused() && void load(null, []);
-    const timer = setInterval(refresh, everyMs);
-    return () => clearInterval(timer);
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const wait = () => {
+      timer = setTimeout(() => {
+        wait();
+        if (!document.hidden && !isPaused()) void load(null, []);
+      }, untilNext(everyMs));
+    };
+    wait();
+    return () => clearTimeout(timer);
   }, [polls, searchJson, everyMs]);
 
   return {

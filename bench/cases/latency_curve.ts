@@ -43,7 +43,11 @@ function waitingWorkers(served: Served, queue: string, { started }: Arrivals) {
     const { call, close } = connection(served);
     let ends: { lease: string }[] = [];
     while (!over) {
-      const body = JSON.stringify({ limit: BATCH, wait_seconds: 2, ends });
+      const body = JSON.stringify({
+        limit: BATCH,
+        wait_seconds: 2,
+        ...(ends.length > 0 && { ends }),
+      });
       const { lease, tasks } = JSON.parse(await call('POST', `/v1/queues/${queue}/claim`, body));
       for (const { payload } of tasks) started(payload);
       ends = lease ? [{ lease }] : [];
@@ -92,7 +96,7 @@ async function ofTock(run: Run, tock: System) {
   heard.url = server.url;
   const bindings = {
     LISTENER: server.url,
-    TOCK_PUSH_SECRET: 'the secret of the benchmark, 1234',
+    TOCK_PUSH_SECRET: 'the-secret-of-the-benchmark-1234',
     TOCK_PUSH_PRIVATE: 'allow',
   };
   const served = await serve(run, database, 'bench/consumer_worker.ts', bindings, storage);

@@ -47,6 +47,7 @@ function Throughput({ points, step }: Props) {
   return (
     <Chart
       title="Tasks per second"
+      explanation="A task is counted as enqueued when it is ready to run: a delayed one when its time has come, and each retry again."
       at={points.map((point) => point.at)}
       show={rate}
       least={0.1}
@@ -158,7 +159,7 @@ export function Activity({ queue, address }: { queue?: string; address: Address 
   const Shown = queue === undefined ? Summary : Charts;
   const path = queue === undefined ? [] : ['queues', queue];
   return (
-    <section class="panel">
+    <section class={`panel activity ${queue === undefined ? 'summary' : ''}`}>
       <header>
         <h2>Activity</h2>
         <nav class="ranges" aria-label="Time">

@@ -25,14 +25,12 @@ export function AllMatching({
   filter,
   label,
   isOffered,
-  onChange,
 }: {
   /** Without it there is no button that begins. What has begun stays. */
   isOffered: boolean;
   filter: Query<'GET /v1/tasks'>;
   /** The label of the button that counts them. */
   label: string;
-  onChange(): void;
 }) {
   const { key } = useSession();
   const may = useMay();
@@ -119,10 +117,7 @@ export function AllMatching({
           <>
             <ChangeButtons
               tasks={tasks.filter(({ queue }) => may('enqueue', queue))}
-              onDone={() => {
-                close();
-                onChange();
-              }}
+              onDone={close}
             />
             <button type="button" onClick={close}>
               Close

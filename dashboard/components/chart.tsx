@@ -1,7 +1,8 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
-import { about, duration, percentileTitle } from '../format.ts';
+import { about, duration, percentileText } from '../format.ts';
+import { Explained } from './explained.tsx';
 
 export type Line = {
   name: string;
@@ -11,6 +12,7 @@ export type Line = {
 };
 type Props = {
   title: string;
+  explanation?: string;
   at: readonly string[];
   lines: readonly Line[];
   show(n: number): string;
@@ -123,6 +125,7 @@ function showNewest(chart: uPlot | null): void {
 /** A line chart over time, with the same numbers as a table for screen readers. */
 export function Chart(props: Props) {
   const { title, at, lines, show } = props;
+  const explanation = show === about ? percentileText : props.explanation;
   const [open, setOpen] = useState(false);
   const container = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot | null>(null);
@@ -169,8 +172,13 @@ export function Chart(props: Props) {
 
   return (
     <figure class="chart" aria-labelledby={id}>
-      <figcaption id={id} title={show === about ? percentileTitle : undefined}>
-        {title}
+      <figcaption>
+        <span id={id}>{title}</span>
+        {explanation && (
+          <Explained text={explanation} label={`What is ${title}?`}>
+            ?
+          </Explained>
+        )}
       </figcaption>
       <div ref={container} aria-hidden="true" />
       <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>

@@ -5,7 +5,7 @@ import { sentences, useNotify } from '../notifications.tsx';
 import { usePolling } from '../polling.ts';
 import { useSession } from '../session.tsx';
 import type { ConcurrencyKey } from '../types.ts';
-import { FormDialog } from './dialog.tsx';
+import { FormDialog, LoadingDialog } from './dialog.tsx';
 import { errorOf, Field } from './field.tsx';
 
 const fields = [
@@ -28,17 +28,20 @@ function placeholder(name: keyof Limits, inherited: Limits): string {
   return name === 'concurrency_rate_burst' ? 'as many as in a period' : 'no limit';
 }
 
-type Props = { queue: string; settings: ConcurrencyKey; onClose(): void; onDone(): void };
+type Props = { queue: string; settings: ConcurrencyKey; onClose(): void };
 
 /** Changes the limits of a concurrency key. An emptied field follows the queue again. */
 export function ConcurrencyKeyForm(props: Props) {
-  const { data } = usePolling('GET /v1/queues/{queue}', { path: { queue: props.queue } }, 60_000);
-  return data ? (
-    <Form {...props} inherited={limitsOf(data, props.settings.concurrency_key)} />
-  ) : null;
+  const { concurrency_key } = props.settings;
+  const polled = usePolling('GET /v1/queues/{queue}', { path: { queue: props.queue } }, 60_000);
+  return polled.data ? (
+    <Form {...props} inherited={limitsOf(polled.data, concurrency_key)} />
+  ) : (
+    <LoadingDialog title={`Limits of ${concurrency_key}`} polled={polled} onClose={props.onClose} />
+  );
 }
 
-function Form({ queue, settings, inherited, onClose, onDone }: Props & { inherited: Limits }) {
+function Form({ queue, settings, inherited, onClose }: Props & { inherited: Limits }) {
   const { key } = useSession();
   const notify = useNotify();
   const [refused, setRefused] = useState<Refused | null>(null);
@@ -57,7 +60,6 @@ function Form({ queue, settings, inherited, onClose, onDone }: Props & { inherit
         await call(key, 'PATCH /v1/queues/{queue}/concurrency-keys/{concurrency_key}', input);
       notify({ text: `The limits of ${concurrency_key} are set.`, isError: false });
       onClose();
-      onDone();
     } catch (error) {
       setRefused(error instanceof Refused ? error : new Refused(0, { detail: String(error) }));
     }

@@ -11,15 +11,7 @@ import { State, TaskLink } from './state.tsx';
 import { Table } from './table.tsx';
 
 /** The concurrency keys of a queue: holders, waiters, and what an admin may change. */
-export function ConcurrencyKeyTable({
-  queue,
-  rows,
-  onChange,
-}: {
-  queue: string;
-  rows: ConcurrencyKey[];
-  onChange(): void;
-}) {
+export function ConcurrencyKeyTable({ queue, rows }: { queue: string; rows: ConcurrencyKey[] }) {
   const may = useMay();
   const action = useAction();
   const [edited, setEdited] = useState<ConcurrencyKey | null>(null);
@@ -27,7 +19,6 @@ export function ConcurrencyKeyTable({
     const input = { path: { queue, concurrency_key }, body: { paused } };
     const message = `The concurrency key ${concurrency_key} ${paused ? 'is paused' : 'is resumed'}.`;
     await action('PATCH /v1/queues/{queue}/concurrency-keys/{concurrency_key}', input, message);
-    onChange();
   };
   const table = (
     <Table
@@ -52,16 +43,15 @@ export function ConcurrencyKeyTable({
         },
         {
           name: 'Holders',
+          explanation:
+            'Inside are the tasks that run, that are ready to run, and that keep the key for their next attempt. The link lists them, and those that wait, with their states.',
           show: ({ concurrency_key, holders, concurrency_limit }) => (
             <>
               <Bar
                 part={holders.length}
                 whole={concurrency_limit ?? holders.length}
                 text={
-                  <a
-                    href={href(['tasks'], { queue, concurrency_key })}
-                    title="Inside are the tasks that run, that are ready to run, and that keep the key for their next attempt. The link lists them, and those that wait, with their states."
-                  >
+                  <a href={href(['tasks'], { queue, concurrency_key })}>
                     {count(holders.length)} of {count(concurrency_limit)} inside
                   </a>
                 }
@@ -101,12 +91,7 @@ export function ConcurrencyKeyTable({
     <>
       {table}
       {edited && (
-        <ConcurrencyKeyForm
-          queue={queue}
-          settings={edited}
-          onClose={() => setEdited(null)}
-          onDone={onChange}
-        />
+        <ConcurrencyKeyForm queue={queue} settings={edited} onClose={() => setEdited(null)} />
       )}
     </>
   );

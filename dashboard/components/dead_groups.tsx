@@ -82,7 +82,6 @@ export function DeadGroups({ queue, dead }: { queue: string; dead: number | null
       redriven += result?.redriven ?? 0;
       cursor = result?.cursor ?? null;
     } while (cursor);
-    polled.refresh();
   };
   return (
     <Panel title="Dead tasks by error" side={<Updated at={polled.at} />}>

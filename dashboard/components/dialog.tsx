@@ -1,5 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useId, useLayoutEffect, useRef } from 'preact/hooks';
+import type { Polled } from '../polling.ts';
+import { PolledContent } from './panel.tsx';
 
 /** A modal dialog. Escape closes it, and then the focus returns to where it was. */
 export function Dialog({
@@ -35,6 +37,20 @@ export function Dialog({
     </dialog>
   );
 }
+
+/** A dialog whose form is not loaded yet. */
+export const LoadingDialog = ({
+  polled,
+  ...props
+}: {
+  title: string;
+  polled: Polled<unknown>;
+  onClose(): void;
+}) => (
+  <Dialog {...props}>
+    <PolledContent polled={polled}>{() => null}</PolledContent>
+  </Dialog>
+);
 
 /** A form in a dialog: its fields, the server's refusal, and the buttons. */
 export function FormDialog({

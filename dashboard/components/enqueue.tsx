@@ -95,10 +95,10 @@ function bodyOf(data: FormData): string {
   return `{${rest}${rest && ','}"payload":${payload}}`;
 }
 
-type Props = { queue: string; task?: TaskAnswer; onClose(): void; onDone(): void };
+type Props = { queue: string; task?: TaskAnswer; onClose(): void };
 
 /** A form that adds one task, new or as a copy of another. A repeated click adds the task only once. */
-export function Enqueue({ queue, task, onClose, onDone }: Props) {
+export function Enqueue({ queue, task, onClose }: Props) {
   const { key, keyInfo } = useSession();
   const [draft] = useState(() => (task ? draftOf(task, keyInfo.tenants !== null) : empty));
   const [due, setDue] = useState('now');
@@ -119,7 +119,6 @@ export function Enqueue({ queue, task, onClose, onDone }: Props) {
       const answer = await call(key, 'POST /v1/queues/{queue}/tasks', input, { requestId });
       setIds(answer.ids);
       sent.current = { text: '', requestId: '' };
-      onDone();
     } catch (error) {
       setRefused(error instanceof Refused ? error : new Refused(0, { detail: String(error) }));
     }

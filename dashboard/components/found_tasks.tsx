@@ -14,15 +14,12 @@ type Props = {
   ofOneQueue?: boolean;
   /** The interval at which the first page is read again. */
   everyMs?: number;
-  /** Called after a change. */
-  onChange?(): void;
 };
 
 /** The tasks that match a search, one page after the other, and what the key may do with them. */
-export function FoundTasks({ search, emptyText, ofOneQueue, everyMs, onChange }: Props) {
+export function FoundTasks({ search, emptyText, ofOneQueue, everyMs }: Props) {
   const { rows, cursor, at, busy, error, more } = useSearch(search, everyMs);
   const may = useMay();
-  const changed = () => onChange?.();
   const mayChange = search.queue ? may('enqueue', search.queue) : may('enqueue');
   const reason = impossible(search);
   return (
@@ -40,7 +37,6 @@ export function FoundTasks({ search, emptyText, ofOneQueue, everyMs, onChange }:
             key={JSON.stringify(search)}
             filter={filterOf(search)}
             label={mayChange ? 'All that match' : 'Count all that match'}
-            onChange={changed}
           />
         )}
       </div>
@@ -49,7 +45,6 @@ export function FoundTasks({ search, emptyText, ofOneQueue, everyMs, onChange }:
       {(rows.length > 0 || (!busy && !error)) && (
         <SelectableTasks
           rows={rows}
-          onChange={changed}
           emptyText={cursor ? 'No match so far: continue.' : emptyText}
           {...(ofOneQueue && { ofOneQueue })}
         />

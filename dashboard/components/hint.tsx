@@ -38,11 +38,11 @@ const places: [command: RegExp, place: (...words: string[]) => Place][] = [
     (queue = '') => ({ path: ['queues', queue], text: `Purge at queue ${queue}`, scope: 'admin' }),
   ],
   [
-    /tock concurrency-key ([\w.:/-]+) (?:'(?:[^']|'')*'|\S+) --resume/,
-    (queue = '') => ({
+    /tock concurrency-key ([\w.:/-]+) '(?:[^']|'\\'')*' --(resume|limit)(?: N)?/,
+    (queue = '', verb) => ({
       path: ['concurrency_keys'],
       query: { queue },
-      text: `Resume at the concurrency keys of ${queue}`,
+      text: `${verb === 'resume' ? 'Resume' : 'Limits'} at the concurrency keys of ${queue}`,
       scope: 'admin',
     }),
   ],

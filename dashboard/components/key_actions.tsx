@@ -17,9 +17,9 @@ const overlaps = [
   [31 * DAY, 'in 31 days'],
 ] as const;
 
-type Props = { row: Key; onMade(secret: string): void; onDone(): void };
+type Props = { row: Key; onMade(secret: string): void };
 
-function Rotate({ row: { name, prefix }, onMade, onDone }: Props) {
+function Rotate({ row: { name, prefix }, onMade }: Props) {
   const action = useAction();
   const isOwn = useSession().keyInfo.prefix === prefix;
   const [seconds, setSeconds] = useState(DAY);
@@ -29,7 +29,6 @@ function Rotate({ row: { name, prefix }, onMade, onDone }: Props) {
     const message = `${name} has a new key. The old one ends ${words}.`;
     const answer = await action('POST /v1/keys/{prefix}/rotate', input, message);
     if (answer) onMade(answer.key);
-    onDone();
   };
   return (
     <ConfirmButton
@@ -78,7 +77,6 @@ export function KeyActions(props: Props) {
   const revoke = async () => {
     const message = `The key ${prefix} is revoked.`;
     await action('DELETE /v1/keys/{prefix}', { path: { prefix } }, message);
-    props.onDone();
   };
   return (
     <span class="buttons">

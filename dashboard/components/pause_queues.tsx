@@ -8,7 +8,7 @@ import { Confirm } from './confirm.tsx';
 type Queue = { name: string; paused: boolean };
 
 /** Pauses or resumes all queues of a list, one call after the other. */
-export function PauseQueues({ queues, onDone }: { queues: Queue[]; onDone(): void }) {
+export function PauseQueues({ queues }: { queues: Queue[] }) {
   const { key } = useSession();
   const may = useMay();
   const notify = useNotify();
@@ -29,7 +29,6 @@ export function PauseQueues({ queues, onDone }: { queues: Queue[]; onDone(): voi
       const why = error instanceof Refused ? sentences(error) : String(error);
       notify({ text: `${count(changed)} of ${all} ${done}. ${why}`, isError: true });
     }
-    onDone();
   };
   const button = (verb: 'Pause' | 'Resume') => {
     const paused = verb === 'Pause';

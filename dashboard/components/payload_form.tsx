@@ -8,7 +8,7 @@ import { useSession } from '../session.tsx';
 import { FormDialog } from './dialog.tsx';
 
 type TaskAnswer = Answer<'GET /v1/tasks/{id}'>;
-type Closing = { onClose(): void; onDone(): void };
+type Closing = { onClose(): void };
 type Message = { text: string; isError: boolean };
 
 /** Asks for a payload. `send` gets its text unchanged, so that large numbers keep their digits. */
@@ -19,7 +19,6 @@ function PayloadDialog({
   send,
   children,
   onClose,
-  onDone,
 }: Closing & {
   title: string;
   buttonLabel: string;
@@ -36,7 +35,6 @@ function PayloadDialog({
       JSON.parse(entered);
       notify(await send(entered));
       onClose();
-      onDone();
     } catch (error) {
       if (error instanceof Refused) setRefused(sentences(error));
       else setRefused(`The payload is not JSON: ${(error as Error).message}`);

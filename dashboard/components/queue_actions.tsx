@@ -2,7 +2,6 @@ import { useState } from 'preact/hooks';
 import type { Answer } from '../../client/wire.ts';
 import { plural } from '../format.ts';
 import { useAction } from '../notifications.tsx';
-import type { Polled } from '../polling.ts';
 import { useMay } from '../session.tsx';
 import { ConfirmButton } from './confirm.tsx';
 import { Enqueue } from './enqueue.tsx';
@@ -11,20 +10,18 @@ import { useBackgroundChoice } from './in_background.tsx';
 type Policy = Answer<'GET /v1/queues/{queue}'>;
 
 /** What the key may do with a whole queue. */
-export function QueueActions({ queue, polled }: { queue: string; polled: Polled<Policy> }) {
+export function QueueActions({ queue, policy }: { queue: string; policy: Policy }) {
   const may = useMay();
   const action = useAction();
   const path = { queue };
   const [adding, setAdding] = useState(false);
-  const policy = polled.data;
-  const { start, box } = useBackgroundChoice(policy?.waiting ?? 0);
+  const { start, box } = useBackgroundChoice(policy.waiting);
   const admin = may('admin', queue);
   const enqueue = may('enqueue', queue);
-  if (!policy || (!admin && !enqueue)) return null;
+  if (!admin && !enqueue) return null;
   const pause = async (paused: boolean) => {
     const message = paused ? `${queue} is paused.` : `${queue} is resumed.`;
     await action('PUT /v1/queues/{queue}', { path, body: { paused } }, message);
-    polled.refresh();
   };
   const cancel = async (state: string) => {
     type ChangedPart = Answer<'POST /v1/queues/{queue}/cancel'>;
@@ -41,7 +38,6 @@ export function QueueActions({ queue, polled }: { queue: string; polled: Polled<
       changed += result?.changed ?? 0;
       cursor = result?.cursor ?? null;
     } while (cursor);
-    polled.refresh();
   };
   // Else the calls would be repeated for as long as another session holds the tasks.
   const isStuck = ({ more, ready, waiting }: Answer<'POST /v1/queues/{queue}/purge'>) =>
@@ -56,7 +52,6 @@ export function QueueActions({ queue, polled }: { queue: string; polled: Polled<
         return isStuck(answer) ? `${text} Claims hold others: purge again in a moment.` : text;
       });
     } while (purged?.more && !isStuck(purged));
-    polled.refresh();
   };
   return (
     <fieldset class="buttons" aria-label="Actions">
@@ -116,7 +111,7 @@ export function QueueActions({ queue, polled }: { queue: string; polled: Polled<
           </p>
         </ConfirmButton>
       )}
-      {adding && <Enqueue queue={queue} onClose={() => setAdding(false)} onDone={polled.refresh} />}
+      {adding && <Enqueue queue={queue} onClose={() => setAdding(false)} />}
     </fieldset>
   );
 }

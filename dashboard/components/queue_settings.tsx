@@ -6,6 +6,7 @@ import { sentences, useNotify } from '../notifications.tsx';
 import { usePolling } from '../polling.ts';
 import { useMay, useSession } from '../session.tsx';
 import { settingsOf, withUnit } from '../settings.ts';
+import { Explained } from './explained.tsx';
 import { Panel } from './panel.tsx';
 
 type Policy = Answer<'GET /v1/queues/{queue}'>;
@@ -35,10 +36,9 @@ type SettingProps = {
   explanation: string;
   value: unknown;
   standard: unknown;
-  onDone(): void;
 };
 
-function Editor({ queue, name, value, onDone, close }: SettingProps & { close(): void }) {
+function Editor({ queue, name, value, close }: SettingProps & { close(): void }) {
   const { key } = useSession();
   const [text, setText] = useState(toText(value));
   const [refused, setRefused] = useState<Refused | null>(null);
@@ -52,7 +52,6 @@ function Editor({ queue, name, value, onDone, close }: SettingProps & { close():
       const body = JSON.stringify({ [name]: parse(text) });
       await call(key, 'PUT /v1/queues/{queue}', { path: { queue }, body });
       close();
-      onDone();
       notify({ text: `${name} of ${queue} is ${text.trim() || 'not set'}.`, isError: false });
     } catch (error) {
       setRefused(error instanceof Refused ? error : new Refused(0, { detail: String(error) }));
@@ -98,7 +97,9 @@ function Setting(props: SettingProps) {
   const differs = standard !== undefined && JSON.stringify(standard) !== JSON.stringify(value);
   return (
     <div>
-      <dt title={explanation}>{name}</dt>
+      <dt>
+        <Explained text={explanation}>{name}</Explained>
+      </dt>
       <dd>
         {editing ? (
           <Editor {...props} close={() => setEditing(false)} />
@@ -119,15 +120,7 @@ function Setting(props: SettingProps) {
 }
 
 /** The settings of a queue. Those that differ from the default are marked; an administrator edits them in place. */
-export function QueueSettings({
-  queue,
-  policy,
-  onDone,
-}: {
-  queue: string;
-  policy: Policy;
-  onDone(): void;
-}) {
+export function QueueSettings({ queue, policy }: { queue: string; policy: Policy }) {
   // A key for some queues may not read the default.
   const standard = usePolling('GET /v1/queues/{queue}', { path: { queue: '*' } }, 60_000).data as
     | Record<string, unknown>
@@ -141,7 +134,6 @@ export function QueueSettings({
             queue={queue}
             {...setting}
             standard={standard?.[setting.name]}
-            onDone={onDone}
           />
         ))}
       </dl>

@@ -90,14 +90,12 @@ export function QueueTasks({
   ended,
   limits,
   address,
-  onChange,
 }: {
   queue: string;
   counts: Counts;
   ended: EndedCounts;
   limits: Limits | undefined;
   address: Address;
-  onChange(): void;
 }) {
   const { keyInfo } = useSession();
   const given = { ...defaultsOf(keyInfo), ...searchOf(address.query) };
@@ -169,7 +167,6 @@ export function QueueTasks({
             ? 'There are no such tasks.'
             : (emptyTexts[state] ?? `No ${state} task is stored.`)
         }
-        onChange={onChange}
       />
     </Panel>
   );

@@ -24,6 +24,10 @@ function waited(task: TaskAnswer, n: number): number | null {
   return run?.started_at && from ? (Date.parse(run.started_at) - Date.parse(from)) / 1000 : null;
 }
 
+/** A run of a task with steps that ended for a sleep, an event or a child is not an attempt that failed. */
+const stateOf = ({ state }: Run, hasSteps: boolean) =>
+  state === 'superseded' && hasSteps ? 'suspended' : state;
+
 /** What the task did between a run and the next one. A wait for an event counts as sleep. */
 function pauseAfter({ state }: Run, hasSteps: boolean): 'backoff' | 'asleep' | null {
   if (state === 'failed' || state === 'lost') return 'backoff';
@@ -55,10 +59,11 @@ function Timeline({ task, steps }: { task: TaskAnswer; steps: Step[] }) {
       {task.runs.map((run) => {
         if (!run.started_at) return null;
         const x = place(Date.parse(run.started_at));
+        const state = stateOf(run, steps.length > 0);
         const width = Math.max(3, (((runDuration(run) ?? 0) * 1000) / all) * 1000);
         return (
-          <rect key={run.id} class={run.state} x={Math.min(x, 997)} y="2" width={width} height="18">
-            <title>{`attempt ${run.attempt}: ${run.state}, ${duration(runDuration(run))}`}</title>
+          <rect key={run.id} class={state} x={Math.min(x, 997)} y="2" width={width} height="18">
+            <title>{`attempt ${run.attempt}: ${state}, ${duration(runDuration(run))}`}</title>
           </rect>
         );
       })}
@@ -82,7 +87,7 @@ function Timeline({ task, steps }: { task: TaskAnswer; steps: Step[] }) {
 function Legend({ task, steps }: { task: TaskAnswer; steps: Step[] }) {
   const hasSteps = steps.length > 0;
   const kinds = new Set([
-    ...task.runs.filter(({ started_at }) => started_at).map(({ state }) => state),
+    ...task.runs.filter(({ started_at }) => started_at).map((run) => stateOf(run, hasSteps)),
     ...task.runs.flatMap((run) => (run.ended_at && pauseAfter(run, hasSteps)) || []),
     ...(hasSteps ? ['step'] : []),
   ]);
@@ -119,7 +124,7 @@ export function Runs({ task, steps }: { task: TaskAnswer; steps: Step[] }) {
         emptyText=""
         columns={[
           { name: 'Attempt', show: ({ attempt }) => attempt },
-          { name: 'State', show: ({ state }) => <State state={state} /> },
+          { name: 'State', show: (run) => <State state={stateOf(run, steps.length > 0)} /> },
           { name: 'Queue', show: ({ queue }) => <QueueLink queue={queue} /> },
           {
             name: 'Worker',
@@ -145,7 +150,7 @@ export function Runs({ task, steps }: { task: TaskAnswer; steps: Step[] }) {
           },
           {
             name: 'Report',
-            present: (run) => run.error ?? run.note ?? run.progress ?? run.cancel_requested,
+            present: (run) => run.error ?? run.note ?? run.progress ?? run.cancel_requested_at,
             show: (run) => (
               <>
                 {run.progress !== null && `${run.progress} % `}

@@ -10,12 +10,10 @@ type Schedule = Answer<'GET /v1/schedules'>['schedules'][number];
 /** What the key may do with a schedule. */
 export function ScheduleActions({
   schedule: { name, queue, state },
-  onChange,
   onDelete,
 }: {
   schedule: Schedule;
-  onChange(): void;
-  onDelete(): void;
+  onDelete?(): void;
 }) {
   const may = useMay();
   const action = useAction();
@@ -30,20 +28,17 @@ export function ScheduleActions({
     const message = ({ id }: { id: string }) => `${name} has fired: task ${id}.`;
     const done = await action('POST /v1/schedules/{schedule}/run', input, message);
     if (done) runId.current = crypto.randomUUID();
-    onChange();
   };
   const pause = async () => {
     await action('POST /v1/schedules/{schedule}/pause', { path }, `${name} is paused.`);
-    onChange();
   };
   const resume = async () => {
     await action('POST /v1/schedules/{schedule}/resume', { path }, `${name} is resumed.`);
-    onChange();
   };
   const drop = async () => {
     const message = `${name} is deleted.`;
     const done = await action('DELETE /v1/schedules/{schedule}', { path }, message);
-    if (done) onDelete();
+    if (done) onDelete?.();
   };
   const button = (text: string, onClick: () => unknown) => (
     <button type="button" onClick={onClick}>
@@ -63,7 +58,7 @@ export function ScheduleActions({
       {button('Fire now', run)}
       {state === 'paused' ? button('Resume', resume) : button('Pause', pause)}
       {opener('Delete', 'delete', 'danger')}
-      {dialog === 'edit' && <ScheduleForm name={name} onClose={close} onDone={onChange} />}
+      {dialog === 'edit' && <ScheduleForm name={name} onClose={close} />}
       {dialog === 'delete' && (
         <Confirm
           danger

@@ -7,7 +7,7 @@ import { pretty } from '../format.ts';
 import { sentences, useNotify } from '../notifications.tsx';
 import { usePolling } from '../polling.ts';
 import { useSession } from '../session.tsx';
-import { FormDialog } from './dialog.tsx';
+import { FormDialog, LoadingDialog } from './dialog.tsx';
 import { errorOf } from './field.tsx';
 import { FireTimes } from './fire_history.tsx';
 
@@ -94,7 +94,7 @@ const runAt = (local: string, schedule: Schedule | null) =>
 const whenOf = (schedule: Schedule | null) =>
   schedule?.every_seconds ? 'every' : schedule?.run_at ? 'once' : 'cron';
 
-type FormProps = { onClose(): void; onDone(): void };
+type FormProps = { onClose(): void };
 
 /** The time zone of a new schedule, until the server says that it does not know it. */
 const browserZone = Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC';
@@ -102,13 +102,17 @@ const browserZone = Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC';
 /** Creates a schedule, or edits the named one. */
 export function ScheduleForm({ name, ...props }: { name: string | null } & FormProps) {
   const input = name === null ? null : { path: { schedule: name } };
-  const { data } = usePolling('GET /v1/schedules/{schedule}', input, 3_600_000);
+  const polled = usePolling('GET /v1/schedules/{schedule}', input, 3_600_000);
   if (name === null) return <Form schedule={null} {...props} />;
-  return data ? <Form schedule={data} {...props} /> : null;
+  return polled.data ? (
+    <Form schedule={polled.data} {...props} />
+  ) : (
+    <LoadingDialog title={`Edit ${name}`} polled={polled} onClose={props.onClose} />
+  );
 }
 
 /** The form. Settings that it does not show keep their values. */
-function Form({ schedule, onClose, onDone }: { schedule: Schedule | null } & FormProps) {
+function Form({ schedule, onClose }: { schedule: Schedule | null } & FormProps) {
   const { key } = useSession();
   const notify = useNotify();
   const [when, setWhen] = useState(whenOf(schedule));
@@ -144,7 +148,6 @@ function Form({ schedule, onClose, onDone }: { schedule: Schedule | null } & For
       await call(key, 'PUT /v1/schedules/{schedule}', { path: { schedule: name }, body });
       notify({ text: `The schedule ${name} is saved.`, isError: false });
       onClose();
-      onDone();
     } catch (error) {
       setRefused(error instanceof Refused ? sentences(error) : String(error));
     }

@@ -10,11 +10,10 @@ type Props = {
   rows: Listed[];
   emptyText: ComponentChildren;
   ofOneQueue?: boolean;
-  onChange(): void;
 };
 
 /** A list of tasks from which a key that may change them selects some. */
-export function SelectableTasks({ rows, emptyText, ofOneQueue, onChange }: Props) {
+export function SelectableTasks({ rows, emptyText, ofOneQueue }: Props) {
   const may = useMay();
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const last = useRef<string | null>(null);
@@ -69,10 +68,7 @@ export function SelectableTasks({ rows, emptyText, ofOneQueue, onChange }: Props
         />
       ),
   };
-  const { buttons, dialog } = useChanges(chosen, () => {
-    setSelected(new Set());
-    onChange();
-  });
+  const { buttons, dialog } = useChanges(chosen, () => setSelected(new Set()));
   return (
     <>
       {chosen.length > 0 && (

@@ -30,6 +30,7 @@ const looks: Record<string, [IconNode, Tone]> = {
   cancelled: [Ban, ''],
   expired: [Hourglass, 'warn'],
   superseded: [CornerUpRight, ''],
+  suspended: [CornerUpRight, ''],
   retrying: [CornerUpRight, 'warn'],
   'timed out': [Hourglass, 'warn'],
   paused: [Pause, 'warn'],

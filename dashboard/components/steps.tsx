@@ -45,15 +45,7 @@ function Kind({ kind, event, child_id }: Step) {
 }
 
 /** What the handler of a task has saved, in the order of saving, and what the task waits for. */
-export function Steps({
-  task,
-  polled,
-  refresh,
-}: {
-  task: TaskAnswer;
-  polled: Polled<StepsAnswer>;
-  refresh(): void;
-}) {
+export function Steps({ task, polled }: { task: TaskAnswer; polled: Polled<StepsAnswer> }) {
   const may = useMay();
   const { keyInfo } = useSession();
   const [all, setAll] = useState(false);
@@ -131,16 +123,7 @@ export function Steps({
             : []),
         ]}
       />
-      {signalled !== null && (
-        <SignalForm
-          event={signalled}
-          onClose={() => setSignalled(null)}
-          onDone={() => {
-            polled.refresh();
-            refresh();
-          }}
-        />
-      )}
+      {signalled !== null && <SignalForm event={signalled} onClose={() => setSignalled(null)} />}
     </Panel>
   );
 }

@@ -1,10 +1,11 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
+import { Explained } from './explained.tsx';
 
 export type Column<Row> = {
   name: string;
-  /** What the numbers of the column are, for a pointer that rests on its name. */
-  title?: string;
+  /** What is in the column, behind a question mark. */
+  explanation?: string;
   /** True for numbers, which are aligned to the right. */
   number?: boolean;
   /** True for the boxes that select rows. They come before the cell that names the row. */
@@ -78,7 +79,6 @@ export function Table<Row>({ label, rows, emptyText, sorted, stacked, ...props }
               <th
                 key={column.name}
                 scope="col"
-                title={column.title}
                 {...role('columnheader')}
                 class={classOf(column)}
                 {...(column.sortKey && { 'aria-sort': ariaSort(column) })}
@@ -92,6 +92,11 @@ export function Table<Row>({ label, rows, emptyText, sorted, stacked, ...props }
                   </button>
                 ) : (
                   (column.head ?? column.name)
+                )}
+                {column.explanation && (
+                  <Explained text={column.explanation} label={`What is ${column.name}?`}>
+                    ?
+                  </Explained>
                 )}
               </th>
             ))}

@@ -25,14 +25,14 @@ const columns: Column<Activity>[] = [
   },
   {
     name: 'Leases',
-    title: 'How many of the newest 50 leases of each stream it has taken.',
+    explanation: 'How many of the newest 50 leases of each stream it has taken.',
     number: true,
     sortKey: (w) => w.leases,
     show: (w) => count(w.leases),
   },
   {
     name: 'Leases at a time',
-    title:
+    explanation:
       'How many of them were open at a time, on average since the first: 1 is busy all the time with one, 0.5 half the time.',
     number: true,
     sortKey: (w) => w.average_open,

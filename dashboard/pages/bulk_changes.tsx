@@ -21,7 +21,10 @@ const fields = [['queue', 'Queue']] as const;
 
 function Filter({ all }: { all: object }) {
   const hidden = useHidden();
-  return <code class="brief">{hidden.text(JSON.stringify(hidden.value(all)))}</code>;
+  const entries = Object.entries(hidden.value(all) as object).filter(([, value]) => value !== null);
+  const text = ([name, value]: [string, unknown]) =>
+    `${name} ${typeof value === 'string' ? value : JSON.stringify(value)}`;
+  return <span class="brief">{hidden.text(entries.map(text).join(', ')) || '–'}</span>;
 }
 
 const columns: Column<BulkChange>[] = [
@@ -65,7 +68,6 @@ export function BulkChanges({ address }: { address: Address }) {
       { path: { id }, body: {} },
       ({ state }) => `Bulk change ${id} is ${state}.`,
     );
-    polled.refresh();
   };
   const actions: Column<BulkChange> = {
     name: 'Actions',

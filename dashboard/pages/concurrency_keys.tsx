@@ -106,11 +106,7 @@ export function ConcurrencyKeys({ address }: { address: Address }) {
           <PolledContent polled={polled}>
             {({ concurrency_keys }) => (
               <>
-                <ConcurrencyKeyTable
-                  queue={queue}
-                  rows={concurrency_keys.slice(0, 100)}
-                  onChange={polled.refresh}
-                />
+                <ConcurrencyKeyTable queue={queue} rows={concurrency_keys.slice(0, 100)} />
                 {concurrency_keys.length > 100 && (
                   <p class="hint">100 of {count(concurrency_keys.length)} are shown.</p>
                 )}

@@ -39,7 +39,6 @@ export function Keys() {
   const [secret, setSecret] = useState<string | null>(null);
   const made = (key: string) => {
     setSecret(key);
-    polled.refresh();
   };
   return (
     <>
@@ -95,9 +94,7 @@ export function Keys() {
                     ? [
                         {
                           name: 'Actions',
-                          show: (row: Key) => (
-                            <KeyActions row={row} onMade={made} onDone={polled.refresh} />
-                          ),
+                          show: (row: Key) => <KeyActions row={row} onMade={made} />,
                         },
                       ]
                     : []),

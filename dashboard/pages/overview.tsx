@@ -9,7 +9,7 @@ import { Spark } from '../components/spark.tsx';
 import { QueueLink, State, StateIcon } from '../components/state.tsx';
 import { type Column, Table } from '../components/table.tsx';
 import { Since, Updated } from '../components/times.tsx';
-import { about, count, percentileTitle, rate, shortNumber } from '../format.ts';
+import { about, count, percentileText, rate, shortNumber } from '../format.ts';
 import { usePolling } from '../polling.ts';
 import { type Address, href } from '../route.ts';
 import { useSession } from '../session.tsx';
@@ -90,14 +90,14 @@ const columns: Column<Row>[] = [
     name: 'Wait p95',
     number: true,
     sortKey: (r) => r.wait_p95 ?? -1,
-    title: percentileTitle,
+    explanation: percentileText,
     show: (r) => about(r.wait_p95),
   },
   {
     name: 'Run p95',
     number: true,
     sortKey: (r) => r.run_p95 ?? -1,
-    title: percentileTitle,
+    explanation: percentileText,
     show: (r) => about(r.run_p95),
   },
 ];
@@ -146,7 +146,7 @@ function Totals({ rows }: { rows: Row[] }) {
   );
 }
 
-function Queues({ rows, refresh }: { rows: Row[]; refresh(): void }) {
+function Queues({ rows }: { rows: Row[] }) {
   const [text, setText] = useState('');
   const matching = rows.filter(({ name }) => name.includes(text));
   const sorted = text === '' ? [...rows].sort((a, b) => age(b) - age(a)) : matching;
@@ -162,7 +162,7 @@ function Queues({ rows, refresh }: { rows: Row[]; refresh(): void }) {
             onInput={({ currentTarget }) => setText(currentTarget.value)}
           />
         </label>
-        <PauseQueues queues={shown} onDone={refresh} />
+        <PauseQueues queues={shown} />
       </div>
       <Table
         label="Queues"
@@ -229,7 +229,7 @@ export function Overview({ address }: { address: Address }) {
               <p class="hint">
                 Rates cover the last whole minute, p95 the last five; other numbers are current.
               </p>
-              <Queues rows={joinDepths(queues, depths.data?.queues)} refresh={depths.refresh} />
+              <Queues rows={joinDepths(queues, depths.data?.queues)} />
             </section>
           </>
         )}

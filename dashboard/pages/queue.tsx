@@ -53,7 +53,7 @@ function goToSection(name: string): void {
 
 export function Queue({ queue, address }: { queue: string; address: Address }) {
   const path = { queue };
-  const polled = usePolling('GET /v1/queues/{queue}', { path });
+  const polled = usePolling('GET /v1/queues/{queue}', { path }, 5000);
   const concurrency_keys = usePolling('GET /v1/queues/{queue}/concurrency-keys', { path }, 10_000);
   const ended = usePolling('GET /v1/queues/{queue}/ended', { path }, 30_000);
   const leases = usePolling('GET /v1/leases', { query: { queue, limit: 20 } }, 5000);
@@ -78,7 +78,7 @@ export function Queue({ queue, address }: { queue: string; address: Address }) {
           ))}
       </nav>
       <Why queue={queue} />
-      <QueueActions queue={queue} polled={polled} />
+      {polled.data && <QueueActions queue={queue} policy={polled.data} />}
       <PolledContent polled={polled}>
         {(policy) => (
           <QueueTasks
@@ -87,10 +87,6 @@ export function Queue({ queue, address }: { queue: string; address: Address }) {
             ended={ended.data?.states ?? []}
             limits={limits.data}
             address={address}
-            onChange={() => {
-              polled.refresh();
-              ended.refresh();
-            }}
           />
         )}
       </PolledContent>
@@ -111,7 +107,6 @@ export function Queue({ queue, address }: { queue: string; address: Address }) {
           <ConcurrencyKeyTable
             queue={queue}
             rows={concurrency_keys.data.concurrency_keys.slice(0, 100)}
-            onChange={concurrency_keys.refresh}
           />
           {concurrency_keys.data.concurrency_keys.length > 100 && (
             <p class="hint">
@@ -121,16 +116,7 @@ export function Queue({ queue, address }: { queue: string; address: Address }) {
         </Panel>
       )}
       {limited && <QueueLimits limits={limits} />}
-      {polled.data && (
-        <QueueSettings
-          queue={queue}
-          policy={polled.data}
-          onDone={() => {
-            polled.refresh();
-            limits.refresh();
-          }}
-        />
-      )}
+      {polled.data && <QueueSettings queue={queue} policy={polled.data} />}
     </>
   );
 }

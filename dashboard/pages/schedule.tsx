@@ -83,7 +83,6 @@ export function Schedule({ name }: { name: string }) {
           <>
             <ScheduleActions
               schedule={schedule}
-              onChange={polled.refresh}
               onDelete={() => {
                 location.hash = href(['schedules']);
               }}

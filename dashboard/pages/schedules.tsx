@@ -65,9 +65,7 @@ export function Schedules({ address }: { address: Address }) {
   const may = useMay();
   const actions: Column<Schedule> = {
     name: 'Actions',
-    show: (schedule) => (
-      <ScheduleActions schedule={schedule} onChange={polled.refresh} onDelete={polled.refresh} />
-    ),
+    show: (schedule) => <ScheduleActions schedule={schedule} />,
   };
   const mayChange = polled.data?.schedules.some(({ queue }) => may('admin', queue));
   return (
@@ -81,7 +79,7 @@ export function Schedules({ address }: { address: Address }) {
           </button>
         )}
       </div>
-      {isNew && <ScheduleForm name={null} onClose={() => setNew(false)} onDone={polled.refresh} />}
+      {isNew && <ScheduleForm name={null} onClose={() => setNew(false)} />}
       <FilterForm page="schedules" fields={fields} values={{ search }} />
       <section class="panel" aria-label="Schedules">
         <PolledContent polled={polled}>

@@ -52,15 +52,7 @@ function CancelRequested({ task }: { task: TaskAnswer }) {
   );
 }
 
-function Actions({
-  task,
-  waitsFor,
-  refresh,
-}: {
-  task: TaskAnswer;
-  waitsFor: Reason | null;
-  refresh(): void;
-}) {
+function Actions({ task, waitsFor }: { task: TaskAnswer; waitsFor: Reason | null }) {
   const may = useMay();
   const action = useAction();
   const [priority, setPriority] = useState(String(task.priority));
@@ -73,7 +65,6 @@ function Actions({
   const close = () => setDialog(null);
   const change = async (body: Changes, message: string) => {
     await action('PATCH /v1/tasks/{id}', { path, body }, message);
-    refresh();
   };
   if (!enqueue && !admin) return null;
   return (
@@ -82,8 +73,12 @@ function Actions({
       {enqueue && waitsFor?.of === 'time' && (
         <button
           type="button"
-          title="Makes the task due now. A worker takes it when its turn comes."
-          onClick={() => change({ delay_seconds: 0 }, 'The task is due now.')}
+          onClick={() =>
+            change(
+              { delay_seconds: 0 },
+              'The task is due now. A worker takes it when its turn comes.',
+            )
+          }
         >
           Run now
         </button>
@@ -98,10 +93,8 @@ function Actions({
           Edit payload
         </button>
       )}
-      {dialog === 'copy' && (
-        <Enqueue queue={task.queue} task={task} onClose={close} onDone={refresh} />
-      )}
-      {dialog === 'payload' && <PayloadForm task={task} onClose={close} onDone={refresh} />}
+      {dialog === 'copy' && <Enqueue queue={task.queue} task={task} onClose={close} />}
+      {dialog === 'payload' && <PayloadForm task={task} onClose={close} />}
       {mayChange && (
         <form
           class="inline"
@@ -138,7 +131,6 @@ function Actions({
                 ? `A cancel ${changed ? 'is' : 'was already'} requested.`
                 : `The task ${changed ? 'is' : 'was already'} cancelled.`,
             );
-            refresh();
           }}
         >
           <p>
@@ -161,7 +153,6 @@ function Actions({
               { path },
               'The payload, result and errors are erased.',
             );
-            refresh();
           }}
         >
           <p>The payload, result and errors of all runs are permanently erased.</p>
@@ -204,7 +195,7 @@ export function Task({ id, address }: { id: string; address: Address }) {
       <PolledContent polled={polled}>
         {(task) => (
           <>
-            <Actions task={task} waitsFor={waitsFor} refresh={polled.refresh} />
+            <Actions task={task} waitsFor={waitsFor} />
             <CancelRequested task={task} />
             <TaskLinks task={task} />
             <Panel title="Details">
@@ -219,7 +210,7 @@ export function Task({ id, address }: { id: string; address: Address }) {
             )}
             <Children key={task.id} id={task.id} />
             <Errors task={task} />
-            <Steps task={task} polled={steps} refresh={polled.refresh} />
+            <Steps task={task} polled={steps} />
             <Runs task={task} steps={steps.data?.steps ?? []} />
             <Json title="Payload" value={task.payload} />
             <Json title="Result" value={task.result} />

@@ -43,7 +43,7 @@ test('a bulk change is stopped on its page, and a list with another filter offer
   await page.getByRole('dialog').getByLabel('Priority').selectOption('1');
   await confirm(page, 'Change');
   await arrive(page);
-  await row(page, 'raised').getByText('{"state":"ready","priority":1}').waitFor();
+  await row(page, 'raised').getByText('state ready, priority 1', { exact: true }).waitFor();
   await row(page, 'raised').getByRole('button', { name: 'Stop' }).click();
   await row(page, 'raised').getByText('stopped').waitFor();
   expect(await row(page, 'raised').getByRole('button').count()).toBe(0);

@@ -57,3 +57,22 @@ test('nothing moves for users who want less motion', async () => {
   await page.emulateMedia({ reducedMotion: 'reduce' });
   expect(await longest()).toBe(0);
 });
+
+test('the focus moves to the heading when its element goes away with the tasks that it was for', async () => {
+  await enqueue(made.client, 'gone', numberedTasks(2));
+  const page = await made.at('queues/gone');
+  await page.getByRole('checkbox', { name: 'Select all that are shown' }).press('Space');
+  await button(page, 'Cancel 2').press('Enter');
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel them' }).press('Enter');
+  await page.getByText('No task is ready.').waitFor();
+  await page.locator('h1:focus').waitFor();
+});
+
+test('what a word means opens by the keyboard', async () => {
+  await enqueue(made.client, 'meant', [{}]);
+  const page = await made.at('queues/meant');
+  await button(page, 'max_wait_seconds').press('Enter');
+  await page.getByText('A task that has not started so long after it is due expires').waitFor();
+  await button(page, 'What is Tasks per second?').press('Enter');
+  await page.getByText(/^A task is counted as enqueued when it is ready to run/).waitFor();
+});

@@ -116,3 +116,22 @@ test('the queues that the filter leaves are paused and resumed together', async 
   await shows(page, '2 queues are resumed.');
   expect(await paused()).toEqual([]);
 });
+
+test('what is loaded later moves nothing that the user may be reading', async () => {
+  const page = await made.open();
+  await page.addInitScript(() => {
+    const shifts: number[] = [];
+    Object.assign(globalThis, { shifts });
+    new PerformanceObserver((list) => {
+      for (const entry of list.getEntries())
+        shifts.push((entry as unknown as { value: number }).value);
+    }).observe({ type: 'layout-shift', buffered: true });
+  });
+  await page.reload();
+  await page.getByRole('figure', { name: 'Tasks per second' }).waitFor();
+  await page.getByRole('row', { name: /shop/ }).waitFor();
+  await page.waitForFunction(() => !/Loading/.test(document.body.innerText));
+  const all = await page.evaluate(() => (globalThis as unknown as { shifts: number[] }).shifts);
+  // Chrome calls 0.1 good.
+  expect(all.reduce((sum, shift) => sum + shift, 0)).toBeLessThan(0.1);
+});

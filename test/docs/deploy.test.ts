@@ -56,10 +56,10 @@ test('the Worker of npm start is built like the one that is deployed', () => {
 test("the figures about sizing are those of the benchmark's results", () => {
   const sizing = deploy.split('\n## Sizing\n')[1]?.split('\n## ')[0] as string;
   const shown = (text: string) => all(text, /(?<![\d.,])(\d[\d,.]*\d|\d)(?![\d,]*\d)/g);
-  const runs = ['', '-batches', '-space'].map((end) => read(`bench/results/2026-11-22${end}.md`));
-  const figures = '1,858 114,811 474,623 3,461 100,458 155,391 644 410 0.99 297 978';
+  const run = read('bench/results/2026-11-29.md');
+  const figures = '2,451 116,005 335,940 7,088 113,719 195,599 435 237 0.96 282 978';
   for (const figure of figures.split(' ')) {
     expect(shown(sizing), figure).toContain(figure);
-    expect(runs.join('\n'), figure).toContain(`**${figure}**`);
+    expect(run, figure).toContain(`**${figure}**`);
   }
 });

@@ -24,9 +24,9 @@ begin
       from (select 1) one
       left join lateral (
         select t.id, s.since,
-          pg_catalog.format('task %s holds it: %s for %s, attempt %s%s', t.id, t.state,
-            tock.ago(s.since), t.attempt,
-          coalesce(' (' || tock.error_text(t.error) || ')', '')) as said
+          pg_catalog.format('task %s holds it%s: %s for %s, attempt %s%s', t.id,
+            ', the first of ' || nullif(pg_catalog.cardinality(v_is.holders), 1), t.state, tock.ago(s.since),
+            t.attempt, coalesce(' (' || tock.error_text(t.error) || ')', '')) as said
         from tock.task(v_is.holders[1]) t
         cross join lateral (
           select coalesce((t.runs -> -1 ->> 'started_at')::timestamptz, t.created_at) as since) s
@@ -67,13 +67,13 @@ returns table (finding text, severity text, detail text, hint text) language sql
         then pg_catalog.format('concurrency key %s is paused and admits none', s.first) end),
     pg_catalog.concat_ws('; ',
       case when s.concurrency_keys > 0
-        then pg_catalog.format('resume the paused one: tock concurrency-key %s %s --resume', p_queue,
-        case when s.first ~ '^[A-Za-z0-9._:/-]+$' then s.first
-          else pg_catalog.quote_literal(s.first) end) end,
+        then pg_catalog.format('resume the paused one: tock concurrency-key %s ''%s'' --resume', p_queue,
+          pg_catalog.replace(s.first, '''', '''\''''')) end,
       case when o.id is not null then tock.how_to_end(o.since,
         pg_catalog.format(
           'a concurrency key is meant to hold tasks back: see what that task does (tock task %s), or raise '
-          'the limit of the concurrency key', o.id),
+          'its limit (tock concurrency-key %s ''%s'' --limit N)', o.id, p_queue,
+          pg_catalog.replace(o.concurrency_key, '''', '''\''''')),
         pg_catalog.format('cancel it to admit the next: tock cancel %s', o.id)) end)
   from every e cross join shut s left join oldest o on true
   where e.concurrency_keys > 0

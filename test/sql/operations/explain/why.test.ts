@@ -134,12 +134,12 @@ test('all concurrency keys that hold tasks back are one note, and the hint cance
   await completeAll('q', 10);
   await completeAll('q', 10);
   const pause = (paused: boolean) =>
-    client.query("select tock.put_concurrency_key('q', 'shut', $1)", [{ paused }]);
+    client.query('select tock.put_concurrency_key($1, $2, $3)', ['q', "it's", { paused }]);
   await pause(true);
-  await enqueue(client, 'q', numberedTasks(2, 0, { concurrency_key: 'shut' }));
+  await enqueue(client, 'q', numberedTasks(2, 0, { concurrency_key: "it's" }));
   await promote(client);
   await expectWhy(
-    /^warning: .*: 2 tasks wait at 1 concurrency key \(1 paused\); .* shut is paused .* => .*q shut --resume/,
+    /^warning: .*: 2 tasks wait at 1 concurrency key \(1 paused\); .* it's is paused .* => .*q 'it'\\''s' --resume/,
   );
   await pause(false);
   await expectWhy();
