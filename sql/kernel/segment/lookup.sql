@@ -10,6 +10,12 @@ begin
     where p_position < n.end_position);
 end $$;
 
+-- The position after the last that this database may use: found_range() sets the bound of the sequence.
+create or replace function tock.end_of_range()
+returns bigint language sql stable as $$
+  select q.seqmax + 1 from pg_catalog.pg_sequence q where q.seqrelid = 'tock.positions'::regclass
+$$;
+
 -- The segment of the sequence, or the last segment if the sequence has passed it. Runs of a later segment may
 -- be added before the caller uses the number. Without them the caller still sees a prefix of each stream.
 create or replace function tock.newest_segment()
