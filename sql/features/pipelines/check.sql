@@ -1,6 +1,7 @@
--- Raises TK422 for the first task that is enqueued into a queue outside its pipeline.
+-- Raises TK422 for the first task that is enqueued into a queue outside its pipeline, or for a stage on
+-- another node.
 create or replace function tock.check_pipelines(p_queue text, p_tasks jsonb)
-returns void language plpgsql immutable as $$
+returns void language plpgsql stable as $$
 declare
   v_n bigint;
 begin
@@ -15,4 +16,6 @@ begin
   elsif pg_catalog.jsonb_path_exists(p_tasks, '$[*].pipeline[*] ? (@ == "tock-webhooks")') then
     perform tock.check_not_webhooks('tock-webhooks', 'pipeline');
   end if;
+  perform tock.check_queue(s.stage #>> '{}', 'pipeline', 422)
+  from (select distinct p.stage from pg_catalog.jsonb_path_query(p_tasks, '$[*].pipeline[*]') p (stage)) s;
 end $$;

@@ -25,11 +25,17 @@ begin
     (select e.number from tock.segments e order by e.number desc limit 1));
 end $$;
 
--- The segment of a lease and its runs, from its token; null if there is no such segment.
+-- The segment of a lease and its runs, from its token; null if there is no such segment. TK421 for a lease of
+-- another node.
 create or replace function tock.lease_segment(p_lease uuid)
 returns integer language plpgsql stable as $$
+declare
+  v_segment integer := (select e.number from tock.segments e where e.number = tock.token_segment(p_lease));
 begin
-  return (select e.number from tock.segments e where e.number = tock.token_segment(p_lease));
+  if v_segment is null then
+    perform tock.on_not_found(':' || (tock.token_segment(p_lease) >> 18), 'this lease', 'lease');
+  end if;
+  return v_segment;
 end $$;
 
 -- The segments that have begun and are not closed, oldest first: they have all unclaimed and running runs.
