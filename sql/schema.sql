@@ -1234,6 +1234,10 @@ function tock.check_push_policy(p_queue text, p_push jsonb)
   returns void
   -- no comment
 
+function tock.check_queue(p_queue text, p_field text DEFAULT 'queue'::text, p_status integer DEFAULT 421)
+  returns void
+  -- no comment
+
 function tock.check_queue_name(p_queue text)
   returns void
   -- no comment
@@ -1710,6 +1714,10 @@ function tock.end_leases(p_ends jsonb)
   returns jsonb
   -- no comment
 
+function tock.end_of_range()
+  returns bigint
+  -- no comment
+
 function tock.end_runs(p_segment integer, p_ended ending[], p_fields text[] DEFAULT NULL::text[])
   returns integer
   -- no comment
@@ -1889,6 +1897,11 @@ function tock.forget_archive(p_segment integer)
 function tock.fork_steps(p_task resolved_task, p_id bigint, p_from_step text)
   returns void
   -- no comment
+
+function tock.found_range(p_range integer)
+  returns bigint
+  -- Gives this database a range of ids, 0 to 1023, as a node of several: its ids and leases name the range from then on, and it uses no other. Returns the number of ids that are left in it. TK409 for a range below the present one, or for another range than the present one at the first call if there are tasks.
+  -- for tock_admin
 
 function tock.free_workers(p_pool text, p_limit integer)
   returns pool_members[]
@@ -2514,6 +2527,10 @@ function tock.on_made_ready(p_positions bigint[], p_cancelled boolean, p_queues 
   returns void
   -- no comment
 
+function tock.on_not_found(p_key text, p_what text, p_field text, p_status integer DEFAULT 421)
+  returns void
+  -- no comment
+
 function tock.on_parents_lease_ended(p_lease uuid, p_segment integer)
   returns void
   -- no comment
@@ -2953,6 +2970,14 @@ function tock.refuse_cron(p_field text, p_item text)
   -- no comment
 
 function tock.refuse_cycle(p_children integer[], p_parents integer[], p_tasks integer)
+  returns void
+  -- no comment
+
+function tock.refuse_elsewhere(p_key text, p_what text, p_field text, p_status integer)
+  returns void
+  -- no comment
+
+function tock.refuse_foreign_ids(p_ids bigint[], p_field text, p_status integer DEFAULT 421)
   returns void
   -- no comment
 
