@@ -17,5 +17,7 @@ begin
     perform tock.check_not_webhooks('tock-webhooks', 'pipeline');
   end if;
   perform tock.check_queue(s.stage #>> '{}', 'pipeline', 422)
-  from (select distinct p.stage from pg_catalog.jsonb_path_query(p_tasks, '$[*].pipeline[*]') p (stage)) s;
+  from (
+    select distinct p.stage
+    from pg_catalog.jsonb_path_query(p_tasks, '$[*].pipeline[*] ? (@ != null)') p (stage)) s;
 end $$;
