@@ -30,8 +30,9 @@ create or replace function tock.check_queue(
 returns void language plpgsql stable as $$
 begin
   perform tock.check_queue_name(p_queue);
-  if not exists (select from tock.queues q where q.name = p_queue) then
-    perform tock.on_not_found(p_queue, 'queue ' || p_queue, p_field, p_status);
+  if pg_catalog.to_regnamespace('tock_nodes') is not null then
+    perform tock.on_not_found(p_queue, 'queue ' || p_queue, p_field, p_status)
+    where not exists (select from tock.queues q where q.name = p_queue);
   end if;
 end $$;
 
