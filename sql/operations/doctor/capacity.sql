@@ -92,10 +92,4 @@ returns table (finding text, severity text, detail text, hint text) language sql
     pg_catalog.format('%s positions are left', greatest(s.end_position - s.last_value, 0)),
     'select tock.run_maintenance(''create_segments''), and see in tock.maintenance_jobs why it did not run'
   from sequence s where s.ahead = 0 and s.left_in_range >= s.end_position - s.last_value
-  union all
-  select 'a range of ids is nearly used up', case when s.left_in_range < 85899346 then 'critical'
-    else 'warning' end,
-    pg_catalog.format('%s positions are left in range %s', s.left_in_range, s.last_value >> 33),
-    'give this database a further range, which no other node has: tock nodes found RANGE'
-  from sequence s where s.left_in_range < 858993460
 $$;

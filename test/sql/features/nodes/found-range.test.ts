@@ -190,7 +190,8 @@ test('the doctor says when a range is nearly used up, and not that a segment is 
   const findings = () =>
     rows<{ finding: string; severity: string }>(
       client,
-      'select finding, severity, detail from tock.doctor_of_positions()',
+      `select finding, severity, detail from tock.doctor_of_positions()
+       union all select finding, severity, detail from tock.doctor_of_range()`,
     );
   expect(await findings()).toEqual([]);
   await fillRange();
