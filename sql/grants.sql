@@ -86,6 +86,7 @@ grant execute on function
 
 -- make this database a node of several
 grant execute on function tock.found_range to tock_admin;
+grant execute on function tock.copy_key to tock_admin, tock_edge;
 
 -- the archive, which the HTTP server writes and reads
 grant execute on function
