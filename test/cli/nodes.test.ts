@@ -26,3 +26,21 @@ test('nodes found gives the database a range, in which its next ids are', async 
     range: 7,
   });
 });
+
+test('the directory needs Citus, and the commands say so', async () => {
+  for (const args of [
+    ['init', db.url],
+    ['add', db.url],
+    ['list'],
+    ['place', 'q', 'n'],
+    ['move', 'q', 'n'],
+    ['drain', 'n'],
+    ['found', '3', '--node', 'n'],
+  ]) {
+    expect(await cli(['nodes', ...args])).toEqual({
+      code: 1,
+      out: '',
+      err: 'This database has no Citus, which sends calls to the nodes.\nSee docs/operating/scale.md.\n',
+    });
+  }
+});
