@@ -877,6 +877,10 @@ function tock.admit_waiters(p_locked concurrency_keys[], p_sweep boolean DEFAULT
   returns integer
   -- no comment
 
+function tock.adopt_queue(p_queue jsonb, p_keys jsonb)
+  returns void
+  -- no comment
+
 function tock.advance_start()
   returns void
   -- no comment
@@ -1407,6 +1411,11 @@ function tock.concurrency_keys(p_queue text, p_concurrency_key text DEFAULT NULL
   -- The concurrency keys of a queue that tasks have used or that have settings, after p_after: their settings, their holders, and the number of waiters (up to 1,000).
   -- for tock_admin, tock_edge
 
+function tock.copy_key(p_key jsonb, p_overlap_seconds integer DEFAULT 86400)
+  returns boolean
+  -- Stores a key that another node has made: the answer of create_key() or rotate_key() there, with its secret, or the row of the key. False if this node has it.
+  -- for tock_admin, tock_edge
+
 function tock.count_key_use(p_prefix text)
   returns boolean
   -- no comment
@@ -1594,6 +1603,10 @@ function tock.doctor_of_dead_tasks()
   returns TABLE(finding text, severity text, detail text, hint text)
   -- no comment
 
+function tock.doctor_of_directory()
+  returns TABLE(finding text, severity text, detail text, hint text)
+  -- no comment
+
 function tock.doctor_of_horizon(p_transactions integer DEFAULT 5000000)
   returns TABLE(finding text, severity text, detail text, hint text)
   -- no comment
@@ -1623,6 +1636,10 @@ function tock.doctor_of_push()
   -- no comment
 
 function tock.doctor_of_queues()
+  returns TABLE(finding text, severity text, detail text, hint text)
+  -- no comment
+
+function tock.doctor_of_range()
   returns TABLE(finding text, severity text, detail text, hint text)
   -- no comment
 
@@ -1934,6 +1951,10 @@ function tock.guard()
 
 function tock.guard_before_use()
   returns void
+  -- no comment
+
+function tock.has_directory()
+  returns boolean
   -- no comment
 
 function tock.has_fired()
@@ -2255,6 +2276,10 @@ function tock.leave_pool(p_pool text, p_worker text)
   returns boolean
   -- Removes a worker from a pool and ends its assignment: an added task waits again, another one is over. False if it is not in the pool.
   -- for tock_admin, tock_edge, tock_worker
+
+function tock.leave_queue(p_queue text)
+  returns bigint
+  -- no comment
 
 function tock.limiter_state_of(p_queue text, p_policy queues)
   returns limiter_state
@@ -2861,6 +2886,10 @@ function tock.queue_stats(p_queue text DEFAULT NULL::text)
   returns TABLE(queue text, paused boolean, ready bigint, running bigint, waiting bigint, dead bigint, oldest_ready_at timestamp with time zone, waiting_for jsonb)
   -- The number of ready, running, waiting (up to a million) and dead tasks of each queue, and since when the oldest ready task is ready. The column waiting_for says how many of the waiting ones wait for their time, a concurrency key, other tasks, or in a step for a child or an event: {time, concurrency_key, dependency, child, event}. A task that waits in steps for several things counts once: for a child, else for an event.
   -- for tock_admin, tock_edge
+
+function tock.queue_to_move(p_queue text)
+  returns jsonb
+  -- no comment
 
 function tock.queues_of_key(p_key text)
   returns text[]
