@@ -22,6 +22,7 @@ import { addLimits } from './commands/limits.ts';
 import { addMaintenance } from './commands/maintenance.ts';
 import { addMigrate } from './commands/migrate.ts';
 import { addMove } from './commands/move.ts';
+import { addNodes } from './commands/nodes.ts';
 import { addOpenLeases } from './commands/open_leases.ts';
 import { addErrors, addFindings } from './commands/pages.ts';
 import { addParents } from './commands/parents.ts';
@@ -112,6 +113,7 @@ export function program(): Command {
     addUp,
     addMigrate,
     addUninstall,
+    addNodes,
     addArchive,
     addBench,
     addCompletion,

@@ -8,10 +8,11 @@ export type SqlFile = { name: string; number: number; sql: string; checksum: str
 
 /**
  * `templates` are the functions of each segment (NAME.segment.sql, NAME.current.sql; see
- * sql/kernel/segment/compile.sql). `last` holds grants.sql and after_install.sql, if they exist.
+ * sql/kernel/segment/compile.sql). `last` holds grants.sql and after_install.sql, if they exist. `nodes` is the directory
+ * of several nodes, which `tock nodes init` makes.
  */
 export type SqlFiles = Record<
-  'migrations' | 'functions' | 'templates' | 'last' | 'cron',
+  'migrations' | 'functions' | 'templates' | 'last' | 'cron' | 'nodes',
   SqlFile[]
 >;
 
@@ -20,6 +21,10 @@ export const templateName = /([a-z0-9_]+)\.(segment|current)\.sql$/;
 
 /** Applied after all functions, in this order. */
 const last = ['grants.sql', 'after_install.sql'];
+
+const nodes = ['tables', 'directory', 'ask', 'verbs', 'router', 'grants'].map(
+  (name) => `nodes/${name}.sql`,
+);
 
 /** The SQL folder of this installation: beside migrate/ in the source tree, beside dist/ in the package. */
 function shipped(): string {
@@ -53,12 +58,12 @@ function numbered(directory: string, folderName: string, digits: number): SqlFil
   return names.sort().map((name) => readSqlFile(directory, `${folderName}/${name}`));
 }
 
-/** The functions: all files that are neither migrations nor schedules, in any order. */
+/** The functions: all files that are neither migrations nor schedules nor of the directory, in any order. */
 function functionFiles(directory: string): SqlFile[] {
   const others = new Set([...last, 'schema.sql']);
   return readdirSync(directory, { recursive: true })
     .map((name) => `${name}`.replaceAll('\\', '/'))
-    .filter((name) => name.endsWith('.sql') && !/^(migrations|cron)\//.test(name))
+    .filter((name) => name.endsWith('.sql') && !/^(migrations|cron|nodes)\//.test(name))
     .filter((name) => !others.has(name))
     .sort()
     .map((name) => readSqlFile(directory, name));
@@ -82,13 +87,16 @@ export function readSql(directory: string = shipped()): SqlFiles {
   }
   const functions = functionFiles(directory);
   const isTemplate = ({ name }: SqlFile) => templateName.test(name);
+  const existing = (names: string[]) =>
+    names
+      .filter((name) => existsSync(join(directory, name)))
+      .map((name) => readSqlFile(directory, name));
   return {
     migrations,
     functions: functions.filter((file) => !isTemplate(file)),
     templates: functions.filter(isTemplate),
-    last: last
-      .filter((name) => existsSync(join(directory, name)))
-      .map((n) => readSqlFile(directory, n)),
+    last: existing(last),
+    nodes: existing(nodes),
     cron: numbered(directory, 'cron', 2),
   };
 }

@@ -63,6 +63,8 @@ async function work(client: pg.Client, files: SqlFiles, options: Settings): Prom
   await client.query(settings(options.lockSeconds));
   const server = await readServer(client);
   checkRights(server);
+  // Each node has a Tock of its own: Citus must not copy it to the others.
+  if (server.citus) await client.query('set local citus.enable_ddl_propagation = off');
   const owner = server.owner !== server.role ? server.owner : null;
   if (owner !== null) {
     // All objects must belong to the owner: it could not replace objects of another role later.

@@ -16,6 +16,7 @@ export type Server = {
   pid: number;
   /** True if every role of the cluster may connect. */
   open: boolean;
+  citus: boolean;
 };
 
 const question = `
@@ -34,7 +35,8 @@ const question = `
     pg_catalog.pg_backend_pid() as pid,
     exists (select from pg_catalog.pg_database d
       cross join lateral pg_catalog.aclexplode(coalesce(d.datacl, pg_catalog.acldefault('d', d.datdba))) a
-      where d.datname = current_database() and a.grantee = 0 and a.privilege_type = 'CONNECT') as open
+      where d.datname = current_database() and a.grantee = 0 and a.privilege_type = 'CONNECT') as open,
+    exists (select from pg_catalog.pg_extension where extname = 'citus') as citus
   from (select 1) one left join pg_catalog.pg_namespace s on s.nspname = 'tock'`;
 
 export async function readServer(client: pg.Client): Promise<Server> {

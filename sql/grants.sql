@@ -84,6 +84,10 @@ grant execute on function
   tock.push_secret, tock.rotate_push_secret
   to tock_admin, tock_edge;
 
+-- make this database a node of several
+grant execute on function tock.found_range to tock_admin;
+grant execute on function tock.copy_key to tock_admin, tock_edge;
+
 -- the archive, which the HTTP server writes and reads
 grant execute on function
   tock.put_archive, tock.end_segment, tock.enable_archive_by_default, tock.archive,

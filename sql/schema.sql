@@ -877,6 +877,10 @@ function tock.admit_waiters(p_locked concurrency_keys[], p_sweep boolean DEFAULT
   returns integer
   -- no comment
 
+function tock.adopt_queue(p_queue jsonb, p_keys jsonb)
+  returns void
+  -- no comment
+
 function tock.advance_start()
   returns void
   -- no comment
@@ -1234,6 +1238,10 @@ function tock.check_push_policy(p_queue text, p_push jsonb)
   returns void
   -- no comment
 
+function tock.check_queue(p_queue text, p_field text DEFAULT 'queue'::text, p_status integer DEFAULT 421)
+  returns void
+  -- no comment
+
 function tock.check_queue_name(p_queue text)
   returns void
   -- no comment
@@ -1401,6 +1409,11 @@ function tock.completion_of(p_runs leased_run[], p_results jsonb, p_options json
 function tock.concurrency_keys(p_queue text, p_concurrency_key text DEFAULT NULL::text, p_after text DEFAULT NULL::text, p_limit integer DEFAULT 100)
   returns TABLE(concurrency_key text, paused boolean, concurrency_limit integer, concurrency_rate_limit integer, concurrency_rate_seconds integer, concurrency_rate_burst integer, holders bigint[], waiting integer)
   -- The concurrency keys of a queue that tasks have used or that have settings, after p_after: their settings, their holders, and the number of waiters (up to 1,000).
+  -- for tock_admin, tock_edge
+
+function tock.copy_key(p_key jsonb, p_overlap_seconds integer DEFAULT 86400)
+  returns boolean
+  -- Stores a key that another node has made: the answer of create_key() or rotate_key() there, with its secret, or the row of the key. False if this node has it.
   -- for tock_admin, tock_edge
 
 function tock.count_key_use(p_prefix text)
@@ -1590,6 +1603,10 @@ function tock.doctor_of_dead_tasks()
   returns TABLE(finding text, severity text, detail text, hint text)
   -- no comment
 
+function tock.doctor_of_directory()
+  returns TABLE(finding text, severity text, detail text, hint text)
+  -- no comment
+
 function tock.doctor_of_horizon(p_transactions integer DEFAULT 5000000)
   returns TABLE(finding text, severity text, detail text, hint text)
   -- no comment
@@ -1619,6 +1636,10 @@ function tock.doctor_of_push()
   -- no comment
 
 function tock.doctor_of_queues()
+  returns TABLE(finding text, severity text, detail text, hint text)
+  -- no comment
+
+function tock.doctor_of_range()
   returns TABLE(finding text, severity text, detail text, hint text)
   -- no comment
 
@@ -1708,6 +1729,10 @@ function tock.end_lease_current(p_lease uuid, p_segment integer)
 
 function tock.end_leases(p_ends jsonb)
   returns jsonb
+  -- no comment
+
+function tock.end_of_range()
+  returns bigint
   -- no comment
 
 function tock.end_runs(p_segment integer, p_ended ending[], p_fields text[] DEFAULT NULL::text[])
@@ -1890,6 +1915,11 @@ function tock.fork_steps(p_task resolved_task, p_id bigint, p_from_step text)
   returns void
   -- no comment
 
+function tock.found_range(p_range integer)
+  returns bigint
+  -- Gives this database a range of ids, 0 to 1023, as a node of several: its ids and leases name the range from then on, and it uses no other. Returns the number of ids that are left in it. TK409 for a range below the present one, or for another range than the present one at the first call if there are tasks.
+  -- for tock_admin
+
 function tock.free_workers(p_pool text, p_limit integer)
   returns pool_members[]
   -- no comment
@@ -1921,6 +1951,10 @@ function tock.guard()
 
 function tock.guard_before_use()
   returns void
+  -- no comment
+
+function tock.has_directory()
+  returns boolean
   -- no comment
 
 function tock.has_fired()
@@ -2243,6 +2277,10 @@ function tock.leave_pool(p_pool text, p_worker text)
   -- Removes a worker from a pool and ends its assignment: an added task waits again, another one is over. False if it is not in the pool.
   -- for tock_admin, tock_edge, tock_worker
 
+function tock.leave_queue(p_queue text)
+  returns bigint
+  -- no comment
+
 function tock.limiter_state_of(p_queue text, p_policy queues)
   returns limiter_state
   -- no comment
@@ -2511,6 +2549,10 @@ function tock.on_leases_ended(p_leases uuid[], p_segment integer, p_wait boolean
   -- no comment
 
 function tock.on_made_ready(p_positions bigint[], p_cancelled boolean, p_queues text[], p_concurrency_keys text[])
+  returns void
+  -- no comment
+
+function tock.on_not_found(p_key text, p_what text, p_field text, p_status integer DEFAULT 421)
   returns void
   -- no comment
 
@@ -2845,6 +2887,10 @@ function tock.queue_stats(p_queue text DEFAULT NULL::text)
   -- The number of ready, running, waiting (up to a million) and dead tasks of each queue, and since when the oldest ready task is ready. The column waiting_for says how many of the waiting ones wait for their time, a concurrency key, other tasks, or in a step for a child or an event: {time, concurrency_key, dependency, child, event}. A task that waits in steps for several things counts once: for a child, else for an event.
   -- for tock_admin, tock_edge
 
+function tock.queue_to_move(p_queue text)
+  returns jsonb
+  -- no comment
+
 function tock.queues_of_key(p_key text)
   returns text[]
   -- The queues of a key; null for all.
@@ -2953,6 +2999,14 @@ function tock.refuse_cron(p_field text, p_item text)
   -- no comment
 
 function tock.refuse_cycle(p_children integer[], p_parents integer[], p_tasks integer)
+  returns void
+  -- no comment
+
+function tock.refuse_elsewhere(p_key text, p_what text, p_field text, p_status integer)
+  returns void
+  -- no comment
+
+function tock.refuse_foreign_ids(p_ids bigint[], p_field text, p_status integer DEFAULT 421)
   returns void
   -- no comment
 

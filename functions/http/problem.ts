@@ -27,6 +27,7 @@ export const titles: Record<number, string> = {
   413: 'The request is too large',
   414: 'The URL is too long',
   415: 'The body is not JSON',
+  421: 'Another node has this',
   422: 'The request is invalid',
   429: 'The key has reached its request limit',
   500: 'Tock has failed internally',

@@ -4,6 +4,12 @@
 -- limit of the queue, cancelled runs, or children that wait. An enqueue of up to 5,000 plain tasks calls
 -- none, unless the queue has a default that they need.
 
+-- Called when this database has no such queue, lease or task, with the key of its node; raises TK421, or
+-- p_status, if another node has it.
+create or replace function tock.on_not_found(
+  p_key text, p_what text, p_field text, p_status integer default 421)
+returns void language sql stable as $$ select tock.refuse_elsewhere(p_key, p_what, p_field, p_status) $$;
+
 -- Checks the feature options of tasks; TK422 names the field.
 create or replace function tock.before_append(p_queue text, p_tasks jsonb, p_policy tock.queues)
 returns void language plpgsql volatile as $$
@@ -23,6 +29,7 @@ as $$ select tock.append_unique(p_queue, p_tasks, p_policy) $$;
 create or replace function tock.after_append(p_waiting bigint[], p_parents bigint[], p_parts bigint[])
 returns void language plpgsql volatile as $$
 begin
+  perform tock.refuse_foreign_ids(p_parents, 'parent', 422);
   perform tock.record_children(p_waiting, p_parents, p_parts);
   if p_waiting is not null then
     perform tock.check_parents(p_waiting);

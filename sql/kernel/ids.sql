@@ -1,6 +1,6 @@
 -- The id for a position in a stream. A task that was waiting when it got its id has stream 0. The id of a
--- task or run is its address: 43 bits of position, 20 bits of stream. PostgreSQL inlines the next three
--- functions.
+-- task or run is its address: 43 bits of position, 20 bits of stream. The first 10 bits, id >> 53, are its
+-- range: of several nodes, each has ranges of its own. PostgreSQL inlines the next three functions.
 create or replace function tock.id_at(p_position bigint, p_stream bigint)
 returns bigint language sql immutable as $$
   select p_position << 20 | p_stream

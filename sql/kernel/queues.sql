@@ -23,11 +23,25 @@ begin
   end if;
 end $$;
 
+-- check_queue_name() for a call that needs the queue on this node: TK421, or p_status, if another node has
+-- it. The directory is asked only for a queue that does not exist here.
+create or replace function tock.check_queue(
+  p_queue text, p_field text default 'queue', p_status integer default 421)
+returns void language plpgsql stable as $$
+begin
+  perform tock.check_queue_name(p_queue);
+  if pg_catalog.to_regnamespace('tock_nodes') is not null then
+    perform tock.on_not_found(p_queue, 'queue ' || p_queue, p_field, p_status)
+    where not exists (select from tock.queues q where q.name = p_queue);
+  end if;
+end $$;
+
 -- Makes a queue at its first use, with the default policy. This function never waits. While another open
 -- transaction makes the same queue, the call uses the policy of *.
 create or replace function tock.make_queue(p_queue text)
 returns void language plpgsql volatile as $$
 begin
+  perform tock.check_queue(p_queue);
   if (select count(*) from tock.queues) > 10000 then
     perform tock.refuse(422, 'there are already 10,000 queues, so a new name makes no further one', 'queue',
       'use tenants and priorities in one queue');

@@ -24,10 +24,13 @@ end $$;
 -- p_own_transaction, except where it is certainly wrong: a function makes the call, the transaction has
 -- already written, or it is not read committed. PostgreSQL cannot say what the transaction will write later.
 -- A claim with p_own_transaction commits asynchronously, and so would those writes. So the default is false.
+-- Between nodes the function tock_nodes.ask() makes the call, and no other.
 create or replace function tock.is_own_transaction(p_own_transaction boolean, p_context text)
 returns boolean language sql volatile as $$
   select p_own_transaction
-    and pg_catalog.strpos(p_context, E'\n') = 0
+    and (pg_catalog.strpos(p_context, E'\n') = 0 or (
+      p_context ~ '\nPL/pgSQL function tock_nodes\.ask\(text,text,text\[]\) line \d+ at RETURN QUERY$'
+      and p_context !~ '\n(PL/\S+|SQL) function .*\n'))
     and pg_catalog.pg_current_xact_id_if_assigned() is null
     and pg_catalog.current_setting('transaction_isolation') = 'read committed'
 $$;

@@ -11,6 +11,7 @@ declare
   v_count integer;
 begin
   perform tock.check_range(p_limit, 1, 1000, 'limit');
+  perform tock.refuse_foreign_ids(v_ids, 'id');
   if p_after is null or p_after < 0 then
     perform tock.refuse(422, 'after must be the id of a task', 'after',
       'for the next page, set after to the last id of the previous page');

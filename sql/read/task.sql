@@ -68,6 +68,7 @@ begin
         v_next := (select p.run_id from tock.promotions p where p.position = tock.position_of(v_next)
           and (tock.stream_of(v_next) = 0 or tock.segment_of(tock.position_of(v_next)) is null));
         continue when v_next is not null;
+        perform tock.refuse_foreign_ids(array[p_id], 'id');
         return;  -- unknown, or continued in a segment that was dropped
       end if;
       id := coalesce(v_waits.task_id, tock.id_at(v_waits.position, 0));

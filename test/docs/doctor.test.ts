@@ -12,7 +12,7 @@ const read = (path: string) => readFileSync(join(checkout, path), 'utf8');
 const all = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, name]) => name);
 
 const files = readSql().functions.filter(({ name }) =>
-  /^operations\/(doctor\/|explain\/waits)/.test(name),
+  /^(operations\/(doctor\/|explain\/waits)|features\/nodes\/doctor)/.test(name),
 );
 const sql = files.map((file) => file.sql).join('');
 const code = read('functions/http/clock_skew.ts') + read('cli/diagnosis.ts');

@@ -33,6 +33,7 @@ const archive = names(
 const maintenance_jobs = names(
   'run_maintenance promote fire_schedules reap reap_pools deactivate_streams create_segments verify_segments drop_expired_segments guard isolate_tenants prune collect_metrics',
 );
+const nodes = names('found_range copy_key');
 
 const edge = names(
   'authorize known_key whoami rights_of_task queue_for_authorization http_enqueue http_enqueue_and_claim with_trace http_claim http_complete http_task http_task_steps http_erase_archived authorize_steps signal_by_link',
@@ -61,9 +62,19 @@ export const grantedVerbs: Record<string, string[]> = {
     ...governing,
     ...archive,
     ...maintenance_jobs,
+    ...nodes,
     ...asking,
   ],
-  tock_edge: [...giving, ...doing, ...answered, ...governing, ...archive, ...edge, ...asking],
+  tock_edge: [
+    ...giving,
+    ...doing,
+    ...answered,
+    ...governing,
+    ...archive,
+    ...edge,
+    ...asking,
+    'copy_key',
+  ],
   outsider: [],
 };
 

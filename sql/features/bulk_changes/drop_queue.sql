@@ -8,7 +8,7 @@ declare
   v_policy tock.queues;
 begin
   perform tock.check_read_committed('drop_queue');
-  perform tock.check_queue_name(p_queue);
+  perform tock.check_queue(p_queue);
   perform pg_catalog.pg_advisory_xact_lock(tock.lock_space(), tock.named_key('queue', p_queue));
   select q.* into v_policy from tock.queues q where q.name = p_queue;
   if not found then

@@ -49,7 +49,7 @@ set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 declare
   v_ids bigint[];
 begin
-  perform tock.check_queue_name(p_queue);
+  perform tock.check_queue(p_queue);
   perform tock.check_filter(p_filter, array['waiting', 'ready', 'running'], p_limit, 10000,
     array['state', 'tenant']);
   select l.ids, l.cursor, l.scanned into v_ids, cursor, scanned
@@ -76,7 +76,7 @@ set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 declare
   v_ids bigint[];
 begin
-  perform tock.check_queue_name(p_queue);
+  perform tock.check_queue(p_queue);
   perform tock.check_filter(p_filter, array['waiting', 'ready', 'running'], p_limit, 10000,
     array['state', 'tenant']);
   perform tock.check_changes(pg_catalog.jsonb_build_object('priority', p_priority));

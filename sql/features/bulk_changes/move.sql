@@ -16,7 +16,7 @@ declare
   v_moved bigint[];
 begin
   perform tock.check_read_committed('move');
-  perform tock.check_queue_name(p_queue);
+  perform tock.check_queue(p_queue, 'queue', 422);
   perform tock.check_not_webhooks(p_queue, 'queue');
   perform tock.plan_for(pg_catalog.cardinality(v_ids));
   for v_try in 1 .. 10 loop

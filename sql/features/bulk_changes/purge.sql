@@ -67,7 +67,7 @@ declare
   v_passed bigint := 0;
   v_upto bigint := (select s.last_value from tock.positions s);
 begin
-  perform tock.check_queue_name(p_queue);
+  perform tock.check_queue(p_queue);
   if p_state not in ('ready', 'waiting') then
     perform tock.refuse(422, 'state must be ready or waiting, or left out for both', 'state');
   end if;

@@ -15,7 +15,7 @@ declare
   v_newest bigint;
   v_id bigint;
 begin
-  perform tock.check_queue_name(p_queue);
+  perform tock.check_queue(p_queue);
   if p_change is null or p_change not in ('cancel', 'reprioritize', 'redrive') then
     perform tock.refuse(422, 'change must be cancel, reprioritize or redrive', 'change');
   end if;
@@ -37,7 +37,7 @@ begin
   elsif pg_catalog.length(p_options ->> 'reason') not between 1 and 200 then
     perform tock.refuse(422, 'a reason must have 1 to 200 characters', 'reason');
   elsif p_options ->> 'to_queue' <> p_queue then
-    perform tock.check_queue_name(p_options ->> 'to_queue');
+    perform tock.check_queue(p_options ->> 'to_queue', 'to_queue', 422);
     perform tock.check_not_webhooks(p_options ->> 'to_queue', 'to_queue');
   end if;
   if p_request_id is not null then

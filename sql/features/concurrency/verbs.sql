@@ -2,7 +2,7 @@
 create or replace function tock.check_concurrency_key(p_queue text, p_concurrency_key text)
 returns void language plpgsql volatile as $$
 begin
-  perform tock.check_queue_name(p_queue);
+  perform tock.check_queue(p_queue);
   if p_concurrency_key is null or pg_catalog.length(p_concurrency_key) not between 1 and (
     case when p_concurrency_key like 'key:%' then 504 else 200 end)
   then

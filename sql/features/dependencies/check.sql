@@ -62,6 +62,7 @@ begin
     cross join lateral pg_catalog.jsonb_array_elements_text(t.task -> 'depends_on') l (id)
     where pg_catalog.jsonb_typeof(t.task -> 'depends_on') = 'array' and tock.is_id(l.id));
   if v_ids <> '{}' then
+    perform tock.refuse_foreign_ids(v_ids, 'depends_on', 422);
     v_known := array(select v_ids[w.n] from tock.resolve_tasks(v_ids) w);
     if pg_catalog.cardinality(v_known) < pg_catalog.cardinality(v_ids) then
       select t.n, l.m, l.id into v_bad

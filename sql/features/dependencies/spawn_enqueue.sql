@@ -12,6 +12,7 @@ declare
 begin
   for v_part in select s.* from tock.spawn_parts(p_runs, p_results) s loop
     begin
+      perform tock.check_queue(v_part.queue, 'queue', 422);
       v_all := v_all || tock.enqueue(v_part.queue, v_part.tasks);
       v_places := v_places || v_part.places;
     exception

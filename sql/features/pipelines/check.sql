@@ -1,6 +1,7 @@
--- Raises TK422 for the first task that is enqueued into a queue outside its pipeline.
+-- Raises TK422 for the first task that is enqueued into a queue outside its pipeline, or for a stage on
+-- another node.
 create or replace function tock.check_pipelines(p_queue text, p_tasks jsonb)
-returns void language plpgsql immutable as $$
+returns void language plpgsql stable as $$
 declare
   v_n bigint;
 begin
@@ -14,5 +15,11 @@ begin
       pg_catalog.format('tasks[%s].pipeline', v_n), 'enqueue into the stage where the task is to start');
   elsif pg_catalog.jsonb_path_exists(p_tasks, '$[*].pipeline[*] ? (@ == "tock-webhooks")') then
     perform tock.check_not_webhooks('tock-webhooks', 'pipeline');
+  end if;
+  if pg_catalog.to_regnamespace('tock_nodes') is not null then
+    perform tock.check_queue(s.stage #>> '{}', 'pipeline', 422)
+    from (
+      select distinct p.stage
+      from pg_catalog.jsonb_path_query(p_tasks, '$[*].pipeline[*] ? (@ != null)') p (stage)) s;
   end if;
 end $$;

@@ -90,8 +90,8 @@ declare
   v_seen tock.requests;
 begin
   perform tock.check_read_committed('redrive');
-  perform tock.check_queue_name(p_queue);
-  perform tock.check_queue_name(coalesce(p_to_queue, p_queue));
+  perform tock.check_queue(p_queue);
+  perform tock.check_queue(coalesce(p_to_queue, p_queue), 'to_queue', 422);
   perform tock.check_not_webhooks(p_to_queue, 'to_queue') where p_to_queue <> p_queue;
   perform tock.check_filter(p_filter, array['dead'], p_limit, 10000, array['tenant', 'error']);
   if p_request_id is not null then

@@ -142,7 +142,7 @@ begin
     '{"options": {}, "time_zone": "UTC", "jitter_seconds": 0,
     "overlap": "queue", "missed": "one", "missed_limit": 100, "missed_after_seconds": 60}' || v_settings);
   v_row.name := p_schedule;
-  perform tock.check_queue_name(v_row.queue);
+  perform tock.check_queue(v_row.queue);
   if pg_catalog.num_nonnulls(v_row.cron, v_row.every_seconds, v_row.run_at) <> 1 then
     perform tock.refuse(422, 'a schedule must have exactly one of cron, every_seconds and run_at', 'cron');
   elsif v_row.run_at is not null and pg_catalog.num_nonnulls(v_row.starts_at, v_row.ends_at) > 0 then

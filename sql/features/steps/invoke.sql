@@ -13,6 +13,7 @@ begin
     perform tock.refuse(403, pg_catalog.format('role %s may not enqueue', v_role), p_field || '.invoke',
       'grant it tock_producer');
   end if;
+  perform tock.check_queue(p_invoke ->> 'queue', 'queue', 422);
   return (tock.enqueue(p_invoke ->> 'queue', pg_catalog.jsonb_build_array(
     pg_catalog.jsonb_build_object('parent', p_task_id::text) || (p_invoke - 'queue'))))[1];
 exception

@@ -1,6 +1,7 @@
 -- For ids of tasks or runs, with n in their order: the id of the task, the id of its newest run or waiting
 -- row, its state and its queue. Unknown ids are left out. The state of a task is that of the last link of its
--- chain: its newest run, or its waiting task. All ids are followed at once, step by step.
+-- chain: its newest run, or its waiting task. All ids are followed at once, step by step. TK421 for an id of
+-- another node.
 create or replace function tock.resolve_tasks(p_ids bigint[])
 returns setof tock.resolved_task language plpgsql volatile
 set enable_hashjoin = off
@@ -15,7 +16,6 @@ declare
   v_next tock.resolved_task[];
 begin
   while pg_catalog.cardinality(v_open) > 0 loop
-    v_existing_count := 0;
     -- A promotion moves a row from tock.waiting to tock.promotions. One statement reads both, so that its
     -- snapshot shows the row in one of them.
     v_step := array(
@@ -28,6 +28,7 @@ begin
       left join tock.waiting w on w.position = any (array[tock.position_of(s.current_id)])
       left join tock.promotions p on p.position = any (array[tock.position_of(s.current_id)])
       where tock.stream_of(s.current_id) = 0 and (w.position is not null or p.position is not null));
+    v_existing_count := pg_catalog.cardinality(v_step);
     return query select s.* from unnest(v_step) s where s.state is not null;
     v_next := array(select s from unnest(v_step) s where s.state is null);
     v_here := array(select o from unnest(v_open) o where tock.stream_of(o.current_id) <> 0);
@@ -47,7 +48,8 @@ begin
       return query select s.* from unnest(v_step) s where s.state is not null;
       v_next := v_next || array(select s from unnest(v_step) s where s.state is null);
     end loop;
-    if v_existing_count < pg_catalog.cardinality(v_here) then
+    if v_existing_count < pg_catalog.cardinality(v_open) then
+      perform tock.refuse_foreign_ids(array(select o.current_id from unnest(v_open) o), 'id');
       -- the segment of these runs was dropped; tock.promotions may say how their tasks continued
       v_next := v_next || array(
         select row(o.n, o.task_id, p.run_id, null, null)::tock.resolved_task
@@ -69,6 +71,21 @@ begin
       select distinct on (w.task_id) w from tock.resolve_tasks(p_ids) w
       order by w.task_id, tock.position_of(w.current_id) desc) t
     order by (t.w).current_id);
+end $$;
+
+-- Raises TK421, or p_status, for an id of another node. Ids of the present range are not looked up.
+create or replace function tock.refuse_foreign_ids(
+  p_ids bigint[], p_field text, p_status integer default 421)
+returns void language plpgsql stable as $$
+declare
+  v_id bigint;
+begin
+  for v_id in
+    select min(i) from unnest(p_ids) i where i >> 53 <> (select s.last_value >> 33 from tock.positions s)
+    group by i >> 53 order by 1
+  loop
+    perform tock.on_not_found(':' || (v_id >> 53), 'task ' || v_id, p_field, p_status);
+  end loop;
 end $$;
 
 -- The distinct ids in order, so that the digest of a request does not depend on a plan. TK422 for no ids or

@@ -76,6 +76,9 @@ begin
     or pg_catalog.length(p_worker) > 200
   then
     perform tock.check_claim(p_queue, p_worker, p_limit, v_seconds);
+    if pg_catalog.to_regnamespace('tock_nodes') is not null then
+      perform tock.on_not_found(p_queue, 'queue ' || p_queue, 'queue');
+    end if;
   end if;
   -- A queue without streams has nothing to claim, unless late maintenance adds a task to it.
   if v_policy.name = '*' and p_request_id is null

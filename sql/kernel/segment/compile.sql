@@ -23,6 +23,7 @@ returns void language plpgsql volatile
 set check_function_bodies = off as $$
 declare
   v_body text := p_template.body;
+  v_copied text := pg_catalog.current_setting('citus.enable_ddl_propagation', true);
   v_pair text[];
 begin
   foreach v_pair slice 1 in array array[
@@ -33,11 +34,14 @@ begin
   loop
     v_body := pg_catalog.replace(v_body, v_pair[1], coalesce(v_pair[2], v_pair[1]));
   end loop;
+  -- Citus would copy the function to the other nodes, and refuse it on all but the coordinator
+  perform pg_catalog.set_config('citus.enable_ddl_propagation', 'off', true) where v_copied = 'on';
   execute v_body;
   -- do not depend on default privileges, which an operator may have changed
   execute pg_catalog.format(
     'revoke all on function tock.%I from public, tock_producer, tock_worker, tock_admin, tock_edge',
     p_template.name || case p_template.kind when 'segment' then '_' || p_suffix else '' end);
+  perform pg_catalog.set_config('citus.enable_ddl_propagation', 'on', true) where v_copied = 'on';
 exception
   when others then
     raise exception using errcode = sqlstate,

@@ -1,7 +1,9 @@
 -- If the last segment was made within the last hour, the next one is twice as wide. History is dropped by
 -- whole segments, so an old current segment is ended: the sequence jumps to its end. Old means an eighth of
 -- the longest retention, and at least a day. The jump only goes forwards, over at least a million positions,
--- so no concurrent call can overtake it.
+-- so no concurrent call can overtake it. In the last segment of the range of ids there is no jump. A segment
+-- that is made after such a jump is half as wide as the one before, down to 2^24: a range has room for eight
+-- jumps over the widest ones.
 create or replace function tock.create_segments(p_ahead integer default 2, p_width bigint default null)
 returns integer language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -10,6 +12,8 @@ declare
   v_newest tock.segments;
   v_current tock.segments;
   v_reached bigint;
+  v_end bigint := tock.end_of_range();
+  v_width bigint;
   v_age interval := greatest(interval '1 day',
     (select max(q.retention_seconds) from tock.queues q) / 8 * interval '1 second');
   v_made integer := 0;
@@ -32,18 +36,21 @@ begin
     select e.* into v_current from tock.segments e where e.number = tock.newest_segment();
     -- a segment is five tables with indexes, each with a lock: thousands of them would fill the lock table of
     -- the cluster
-    exit when v_reached < v_newest.end_position
-      and (v_made = 100 or v_newest.number - v_current.number >= coalesce(p_ahead, 2));
+    exit when v_newest.end_position >= v_end or (v_reached < v_newest.end_position and (v_made = 100
+      or (select count(*) from tock.segments e where e.number > v_current.number) >= coalesce(p_ahead, 2)));
+    v_width := v_newest.end_position - v_newest.first_position;
+    v_width := coalesce(p_width, case
+      when v_newest.number > 3 and v_newest.made_at > pg_catalog.now() - interval '1 hour' then v_width * 2
+      when v_newest.made_at < pg_catalog.now() - v_age and v_width > 16777216
+        then greatest(v_width / 2, 16777216)
+      else v_width end);
     perform tock.create_segment(v_newest.end_position,
-      v_newest.end_position + coalesce(least(p_width, 1073741824), least(1073741824,
-      (v_newest.end_position - v_newest.first_position)
-        * case when v_newest.number > 3 and v_newest.made_at > pg_catalog.now() - interval '1 hour'
-          then 2 else 1 end)));
+      v_newest.end_position + least(v_width, 1073741824));
     v_made := v_made + 1;
   end loop;
   update tock.segments e set started_at = pg_catalog.now()
   where e.number = v_current.number and e.started_at is null;
-  if v_current.started_at < pg_catalog.now() - v_age then
+  if v_current.started_at < pg_catalog.now() - v_age and v_current.end_position < v_end then
     -- the sequence may have moved since: the statement that jumps checks it again
     perform pg_catalog.setval('tock.positions', v_current.end_position - 1) from tock.positions s
     where s.last_value between v_current.first_position + 1 and v_current.end_position - 1048576;

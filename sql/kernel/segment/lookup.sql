@@ -10,6 +10,12 @@ begin
     where p_position < n.end_position);
 end $$;
 
+-- The position after the last that this database may use: found_range() sets the bound of the sequence.
+create or replace function tock.end_of_range()
+returns bigint language sql stable as $$
+  select q.seqmax + 1 from pg_catalog.pg_sequence q where q.seqrelid = 'tock.positions'::regclass
+$$;
+
 -- The segment of the sequence, or the last segment if the sequence has passed it. Runs of a later segment may
 -- be added before the caller uses the number. Without them the caller still sees a prefix of each stream.
 create or replace function tock.newest_segment()
@@ -19,11 +25,17 @@ begin
     (select e.number from tock.segments e order by e.number desc limit 1));
 end $$;
 
--- The segment of a lease and its runs, from its token; null if there is no such segment.
+-- The segment of a lease and its runs, from its token; null if there is no such segment. TK421 for a lease of
+-- another node.
 create or replace function tock.lease_segment(p_lease uuid)
 returns integer language plpgsql stable as $$
+declare
+  v_segment integer := (select e.number from tock.segments e where e.number = tock.token_segment(p_lease));
 begin
-  return (select e.number from tock.segments e where e.number = tock.token_segment(p_lease));
+  if v_segment is null then
+    perform tock.on_not_found(':' || (tock.token_segment(p_lease) >> 18), 'this lease', 'lease');
+  end if;
+  return v_segment;
 end $$;
 
 -- The segments that have begun and are not closed, oldest first: they have all unclaimed and running runs.

@@ -68,7 +68,7 @@ $$;
 create or replace function tock.doctor_of_positions()
 returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   with sequence as materialized (
-    select h.highest, s.last_value, q.seqcache, e.end_position,
+    select h.highest, s.last_value, q.seqcache, e.end_position, q.seqmax - s.last_value as left_in_range,
       (select count(*) from tock.segments a where a.first_position > s.last_value) as ahead
     from (select tock.highest_position() as highest offset 0) h
     cross join lateral (select p.last_value from tock.positions p where h.highest is not null offset 0) s
@@ -91,5 +91,5 @@ returns table (finding text, severity text, detail text, hint text) language sql
     else 'warning' end,
     pg_catalog.format('%s positions are left', greatest(s.end_position - s.last_value, 0)),
     'select tock.run_maintenance(''create_segments''), and see in tock.maintenance_jobs why it did not run'
-  from sequence s where s.ahead = 0
+  from sequence s where s.ahead = 0 and s.left_in_range >= s.end_position - s.last_value
 $$;

@@ -9,7 +9,9 @@ returns table (finding text, severity text, detail text, hint text) language sql
   from (
     select e.number, n.started_at as over_at, e as segment,
       (select count(*) from tock.segments c where c.number <= n.number) as segments
-    from tock.segments e join tock.segments n on n.number = e.number + 1
+    from tock.segments e
+    cross join lateral (
+      select f.* from tock.segments f where f.number > e.number order by f.number limit 1) n
     where e.closed_at is null and n.started_at < pg_catalog.clock_timestamp() - interval '1 day'
     order by e.number limit 1) o
   cross join lateral tock.why_not_closed(o.segment) w

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { createSegments } from '../../kernel/segment/segments.ts';
 import { begin } from '../../kernel/sessions.ts';
 import { client, databasePerTest } from '../../test_database.ts';
 import {
@@ -44,11 +43,7 @@ test('the first task of a call with *: an empty batch with a callback', async ()
 });
 
 test('ids of 19 digits', async () => {
-  await client.query(
-    'select tock.create_segment(end_position, 970000000000) from tock.segments order by number desc limit 1',
-  );
-  await client.query("select setval('tock.positions', 960000000000)");
-  await createSegments(client, '1');
+  await client.query('select tock.found_range(112)');
   const [parent = ''] = await enqueue(client, 'q', [{}]);
   expect(parent).toMatch(/^\d{19}$/);
   const [child = ''] = await enqueue(client, 'q', [{ depends_on: [parent] }]);

@@ -1,0 +1,53 @@
+create or replace function tock_nodes.ask(p_key text, p_statement text, p_values text[] default '{}')
+returns setof text language plpgsql volatile as $$
+begin
+  return query execute pg_catalog.format(p_statement, variadic p_values);
+end $$;
+
+comment on function tock_nodes.ask is
+  'Runs a statement of one text column on the node that owns a key, with the rights of the caller. %1$L in '
+  'it is the first value, and %% a percent sign. The statement goes there only if this call is alone: select '
+  '... from tock_nodes.ask(...) without a join, a condition or a further column.';
+
+-- The answers of ask(), in an array. Inside a function the call is always alone, so it goes to the owner of
+-- the key from every statement. It is then part of the caller's transaction.
+create or replace function tock_nodes.answers(p_key text, p_statement text, p_values text[] default '{}')
+returns text[] language plpgsql volatile as $$
+declare
+  v_answers text[];
+begin
+  if p_key is null then
+    raise exception using errcode = 'TK422', message = 'the key of a node is null',
+      hint = 'give the name of a queue, a lease or an id';
+  end if;
+  select pg_catalog.array_agg(a.answer) into v_answers
+  from tock_nodes.ask(p_key, p_statement, p_values) a (answer);
+  return coalesce(v_answers, '{}');
+end $$;
+
+create or replace function tock_nodes.task_key(p_id bigint)
+returns text language sql immutable as $$
+  select ':' || (p_id >> 53)
+$$;
+
+comment on function tock_nodes.task_key is 'The key of the node that has a task, from its id.';
+
+create or replace function tock_nodes.lease_key(p_lease uuid)
+returns text language sql immutable as $$
+  select ':' || (('x' || pg_catalog.right(p_lease::text, 7))::bit(28)::integer >> 18)
+$$;
+
+comment on function tock_nodes.lease_key is 'The key of the node that has a lease, from its token.';
+
+create or replace function tock_nodes.claim_keys(p_queue text)
+returns text[] language plpgsql stable as $$
+begin
+  return array(
+    select ':' || min(r.range) from tock_nodes.moves m join tock_nodes.ranges r on r.node = m.node
+    where m.queue = p_queue
+    group by m.node, m.moved_at order by m.moved_at) || p_queue;
+end $$;
+
+comment on function tock_nodes.claim_keys is
+  'The keys of the nodes to claim from, in order: first nodes that the queue has left and that still have '
+  'tasks of it, then its owner.';

@@ -1,0 +1,253 @@
+import type pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { tock } from '../cli/tock.ts';
+import { refusal, rows, value } from '../sql/verbs.ts';
+import { noCitus } from './citus_build.ts';
+import { type Server, startServers } from './citus_cluster.ts';
+
+// A coordinator and two nodes; a third one is added. The tests build on each other.
+const cannot = noCitus();
+const here = test.skipIf(cannot !== null);
+if (cannot) test.skip(`the operation of nodes: ${cannot}`, () => {});
+
+let servers: Server[] = [];
+let coordinator: pg.Client;
+
+const run = (...args: string[]) => tock(args, { env: { DATABASE_URL: servers[0]?.url } });
+
+const cli = async (...args: string[]) => {
+  const outcome = await run(...args);
+  expect(outcome).toMatchObject({ code: 0, err: '' });
+  return outcome.out;
+};
+
+const nameOf = (node: number) => `127.0.0.1:${servers[node]?.port}`;
+
+beforeAll(async () => {
+  if (cannot) return;
+  servers = await startServers(4);
+  const [, first, second] = servers;
+  await cli('nodes', 'init', first?.url ?? '', second?.url ?? '');
+  coordinator = await (servers[0] as Server).connect();
+}, 600_000);
+afterAll(() => Promise.all(servers.map((server) => server.remove())));
+
+const enqueue = (queue: string, count: number, from = coordinator) =>
+  value<string[]>(from, 'select tock_nodes.enqueue($1, $2)', [
+    queue,
+    JSON.stringify(Array.from({ length: count }, () => ({}))),
+  ]);
+
+const rangesOf = (ids: string[]) => [...new Set(ids.map((id) => Number(BigInt(id) >> 53n)))];
+
+/** Claims and completes until the queue gives nothing, and returns the ids in order. */
+async function work(queue: string): Promise<string[]> {
+  const ids: string[] = [];
+  for (;;) {
+    const runs = await rows<{ id: string; lease: string }>(
+      coordinator,
+      'select * from tock_nodes.claim($1, p_limit => 10)',
+      [queue],
+    );
+    if (runs.length === 0) return ids;
+    ids.push(...runs.map((run) => run.id));
+    await coordinator.query('select * from tock_nodes.complete($1)', [runs[0]?.lease]);
+  }
+}
+
+const findings = async (node: number) => {
+  const client = await (servers[node] as Server).connect();
+  const found = await rows<{ finding: string; hint: string }>(
+    client,
+    'select * from tock.doctor_of_directory()',
+  );
+  await client.end();
+  return found;
+};
+
+here(
+  'a node is added beside traffic, with the keys of the others, and gets queues by place',
+  async () => {
+    await cli('nodes', 'place', 'busy', nameOf(1));
+    const [first] = servers.slice(1);
+    const key = await tock(['key', 'create', 'k', '--scopes', 'read'], {
+      env: { DATABASE_URL: first?.url },
+    });
+    expect(key.code).toBe(0);
+    const enqueued: string[] = [];
+    let over = false;
+    const traffic = (async () => {
+      const client = await (servers[0] as Server).connect();
+      while (!over) enqueued.push(...(await enqueue('busy', 1, client)));
+      await client.end();
+    })();
+    const added = await cli('nodes', 'add', servers[3]?.url ?? '');
+    over = true;
+    await traffic;
+    expect(added).toContain(`${nameOf(3)}, has range 2.`);
+    expect(enqueued.length).toBeGreaterThan(3);
+    expect(await work('busy')).toEqual(enqueued);
+    const client = await (servers[3] as Server).connect();
+    expect(await value(client, 'select count(*)::int from tock.keys')).toBe(1);
+    expect(await value(client, 'select tock_nodes.this_node()')).toBe(3);
+    await cli('nodes', 'place', 'new', nameOf(3));
+    expect(rangesOf(await enqueue('new', 1))).toEqual([2]);
+    expect(await value(client, "select count(*)::int from tock.queues where name = 'new'")).toBe(1);
+    await client.end();
+    const { nodes, moves } = JSON.parse(await cli('nodes', 'list', '--json'));
+    expect(nodes).toMatchObject([
+      { node: 1, name: nameOf(1), ranges: [0], queues: 1, error: null },
+      { node: 2, name: nameOf(2), ranges: [1], queues: 0 },
+      { node: 3, name: nameOf(3), ranges: [2], queues: 1 },
+    ]);
+    expect(moves).toEqual([]);
+  },
+);
+
+here(
+  'a queue that has tasks is moved: old tasks first, then the new ones, and ids stay',
+  async () => {
+    await cli('nodes', 'place', 'moving', nameOf(1));
+    const client = await (servers[1] as Server).connect();
+    await client.query("select tock.put_queue('moving', '{\"max_attempts\": 3}')");
+    const before = await enqueue('moving', 25);
+    const refused = await run('nodes', 'place', 'moving', nameOf(2));
+    expect(refused.err).toContain(`Move it: tock nodes move moving ${nameOf(2)}`);
+    const moved = await cli('nodes', 'move', 'moving', nameOf(2));
+    expect(moved).toContain(`25 tasks left on ${nameOf(1)}, where claims look first.`);
+    const after = await enqueue('moving', 5);
+    expect([rangesOf(before), rangesOf(after)]).toEqual([[0], [1]]);
+    expect(await findings(1)).toEqual([]);
+    const second = await (servers[2] as Server).connect();
+    const attempts = "select max_attempts from tock.queue('moving')";
+    expect(await value(second, attempts)).toBe(3);
+    expect(await work('moving')).toEqual([...before, ...after]);
+    expect(await cli('nodes', 'move', 'moving', nameOf(2))).toBe(
+      `Queue moving is on ${nameOf(2)}.\n`,
+    );
+    expect(await value(client, "select count(*)::int from tock.queues where name = 'moving'")).toBe(
+      0,
+    );
+    const direct = client.query("select tock.enqueue('moving', '[{}]')");
+    expect(await refusal(direct)).toMatchObject({ code: 'TK421' });
+    for (const id of [before[0], after[0]])
+      expect(await value(coordinator, 'select state from tock_nodes.task($1)', [id])).toBe('done');
+    await Promise.all([client.end(), second.end()]);
+  },
+);
+
+here(
+  'a shard that the rebalancer of Citus has moved is a finding, and move brings the queue back',
+  async () => {
+    await cli('nodes', 'place', 'rebalanced', nameOf(1));
+    const ids = await enqueue('rebalanced', 2);
+    await coordinator.query(
+      `select citus_move_shard_placement(
+       get_shard_id_for_distribution_column('tock_nodes.keys', 'rebalanced'),
+       '127.0.0.1', $1::int, '127.0.0.1', $2::int, 'block_writes')`,
+      [servers[1]?.port, servers[2]?.port],
+    );
+    expect(await findings(1)).toMatchObject([
+      { finding: 'queues are on the wrong node', hint: expect.stringContaining('tock nodes move') },
+    ]);
+    await cli('nodes', 'move', 'rebalanced', nameOf(1));
+    expect(await findings(1)).toEqual([]);
+    expect(await work('rebalanced')).toEqual(ids);
+    await coordinator.query(
+      `select citus_move_shard_placement(
+       get_shard_id_for_distribution_column('tock_nodes.keys', ':0'),
+       '127.0.0.1', $1::int, '127.0.0.1', $2::int, 'block_writes')`,
+      [servers[1]?.port, servers[2]?.port],
+    );
+    expect(await findings(1)).toMatchObject([
+      {
+        finding: 'ids lead to another node',
+        hint: 'bring the range back: tock nodes place :0 NODE',
+      },
+    ]);
+    await cli('nodes', 'place', ':0', nameOf(1));
+    expect(await findings(1)).toEqual([]);
+  },
+);
+
+here('a queue with a schedule, and a paused one with tasks, are not moved', async () => {
+  const client = await (servers[1] as Server).connect();
+  await cli('nodes', 'place', 'kept', nameOf(1));
+  await enqueue('kept', 1);
+  await client.query(
+    `select tock.put_schedule('nightly', '{"queue": "kept", "cron": "0 3 * * *"}')`,
+  );
+  const scheduled = await run('nodes', 'move', 'kept', nameOf(2));
+  expect(scheduled).toMatchObject({ code: 1 });
+  expect(scheduled.err).toContain(`Queue kept has 1 schedule on ${nameOf(1)}: nightly.`);
+  await client.query("select tock.drop_schedule('nightly')");
+  await client.query(`select tock.put_queue('kept', '{"paused": true}')`);
+  const paused = await run('nodes', 'move', 'kept', nameOf(2));
+  expect(paused.err).toContain('Resume it first: tock queue resume kept');
+  await client.query(`select tock.put_queue('kept', '{"paused": false}')`);
+  expect(await value(coordinator, 'select count(*)::int from tock_nodes.moves')).toBe(0);
+  expect(await work('kept')).toHaveLength(1);
+  await client.end();
+});
+
+here(
+  'a node is drained: its queues and its share of new names go to the others, its ids stay',
+  async () => {
+    const before = await enqueue('new', 3);
+    const out = await cli('nodes', 'drain', nameOf(3));
+    expect(out).toContain(`Queue new is on ${nameOf(1)}.`);
+    expect(await work('new')).toHaveLength(4);
+    await cli('nodes', 'drain', nameOf(3));
+    const left = await value(
+      coordinator,
+      `select count(*)::int from pg_dist_placement p join pg_dist_shard s using (shardid)
+     where s.logicalrelid = 'tock_nodes.keys'::regclass and p.groupid = 3`,
+    );
+    expect(left).toBe(1);
+    expect(rangesOf(before)).toEqual([2]);
+    expect(await value(coordinator, 'select state from tock_nodes.task($1)', [before[0]])).toBe(
+      'done',
+    );
+  },
+);
+
+here('a node gets a further range of ids', async () => {
+  const out = await cli('nodes', 'found', '9', '--node', nameOf(2));
+  expect(out).toBe('Range 9: 8589934591 ids are left.\n');
+  await cli('nodes', 'place', 'further', nameOf(2));
+  const ids = await enqueue('further', 1);
+  expect(rangesOf(ids)).toEqual([9]);
+  expect(await value(coordinator, 'select state from tock_nodes.task($1)', ids)).toBe('ready');
+});
+
+here('with one node down, the queues of the others go on, and its own say so', async () => {
+  await cli('nodes', 'place', 'down', nameOf(2));
+  await cli('nodes', 'place', 'up', nameOf(1));
+  await enqueue('down', 1);
+  await servers[2]?.cluster.kill9();
+  expect(await enqueue('up', 1)).toHaveLength(1);
+  expect((await refusal(enqueue('down', 1))).code).toMatch(/^08/);
+  expect(await work('up')).toHaveLength(1);
+  const listed = await cli('nodes', 'list');
+  expect(listed).toContain('unreachable');
+  const placed = await run('nodes', 'place', 'elsewhere', nameOf(1));
+  expect(placed.code).toBe(4);
+  await servers[2]?.cluster.start();
+  expect(await enqueue('down', 1)).toHaveLength(1);
+  expect(await work('down')).toHaveLength(2);
+});
+
+here('with the coordinator down, calls at any node go on', async () => {
+  await cli('nodes', 'place', 'first', nameOf(1));
+  await cli('nodes', 'place', 'second', nameOf(2));
+  const client = await (servers[1] as Server).connect();
+  await servers[0]?.cluster.kill9();
+  for (const queue of ['first', 'second']) expect(await enqueue(queue, 1, client)).toHaveLength(1);
+  await client.query('begin');
+  for (const queue of ['first', 'second']) expect(await enqueue(queue, 1, client)).toHaveLength(1);
+  await client.query('commit');
+  const claim = "select count(*)::int from tock_nodes.claim('second', p_limit => 5)";
+  expect(await value(client, claim)).toBe(2);
+  await servers[0]?.cluster.start();
+  await client.end();
+});
