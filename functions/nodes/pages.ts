@@ -7,7 +7,7 @@ export type PartOf = (call: RoutedCall, node: number, nodes: number) => RoutedCa
 
 type Pages = { part: PartOf; merge: Merge };
 
-/** No cursor of a node begins so: it is JSON, in hexadecimal. */
+/** No cursor of a node begins so: it is a position of 43 bits in 48, or JSON in hexadecimal. */
 const MARK = 'ff';
 const hex = (value: number) => value.toString(16).padStart(4, '0');
 
