@@ -97,7 +97,8 @@ export async function claimFromNodes(
 
   await claim(call.body.queues as Queue[], false);
   const [first] = bodies;
-  if (first === undefined) throw failure;
+  if (first === undefined && failure) throw failure;
+  if (first === undefined) return undefined;
   if (bodies.length === 1 && missing.size === 0) return { body: first };
   const leases = bodies.map(leasesIn).filter((text) => text !== '');
   const rank = ({ state }: Claimed) => states.indexOf(state);

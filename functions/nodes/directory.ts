@@ -4,9 +4,11 @@ import type { Query } from '../database/types.ts';
 export type Owners = Map<string, number | null>;
 
 /** What an isolate knows of a directory, for all its calls. */
-export type Known = { owners: Owners; nodes?: Map<number, string> };
+export type Known = { owners: Owners; nodes?: Map<number, string>; nodes_until?: number };
 
 const MAX_KEYS = 10_000;
+/** An isolate notices a new node after this time at the latest. */
+const NODES_MS = 60_000;
 
 const ownersSql =
   'select k.key, tock_nodes.owner(p_key => k.key) as node from unnest($1::text[]) as k (key)';
@@ -32,8 +34,10 @@ export async function ownersOf(
 
 /** All nodes that own a range, each with a key that leads to it. */
 export async function nodesWithKeys(query: Query, known: Known): Promise<Map<number, string>> {
-  if (!known.nodes) {
+  const now = performance.now();
+  if (!known.nodes || now > (known.nodes_until ?? 0)) {
     const rows = (await query(nodesSql)) as { node: number | null; key: string }[];
+    known.nodes_until = now + NODES_MS;
     known.nodes = new Map(rows.flatMap(({ node, key }) => (node === null ? [] : [[node, key]])));
   }
   return known.nodes;

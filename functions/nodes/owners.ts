@@ -38,8 +38,14 @@ export async function refuseOthers(
   others: readonly { key: string; field: string; hint: string }[],
 ): Promise<void> {
   if (others.length === 0) return;
-  const owners = await router.owners([...new Set([key, ...others.map((other) => other.key)])]);
-  const other = others.find((one) => owners.get(one.key) !== owners.get(key));
+  const keys = [...new Set([key, ...others.map((other) => other.key)])];
+  let owners = await router.owners(keys);
+  const find = () => others.find((one) => owners.get(one.key) !== owners.get(key));
+  if (!find()) return;
+  // The queue may have moved.
+  router.forget([key]);
+  owners = await router.owners(keys);
+  const other = find();
   if (!other) return;
   const [there, here] = [owners.get(other.key), owners.get(key)];
   throw refusal(422, `${other.field} is on node ${there}, and the queue on node ${here}`, {

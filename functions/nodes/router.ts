@@ -166,6 +166,8 @@ function byAsking<T>(
         forget: (keys) => forget(directory, keys),
         async all() {
           const nodes = await nodesWithKeys(query, directory);
+          if (nodes.size === 0)
+            throw misconfigured('No node has a range of ids.', 'give a node one: tock nodes found');
           return [...nodes].map(([node, key]) => ({ ...placeOf(key, node), node }));
         },
       },
