@@ -135,9 +135,7 @@ async function cycleOfNodes(
   onTick: () => void,
 ): Promise<CycleResult> {
   const cycles = await Promise.allSettled(
-    eachNode(env).map((node) =>
-      cycleOfNode(connect, node, ofThisNode(consumers), seconds, onTick),
-    ),
+    eachNode(env).map((node) => cycleOfNode(connect, node, ofThisNode(consumers), seconds, onTick)),
   );
   const results = cycles.flatMap((cycle) => (cycle.status === 'fulfilled' ? cycle.value : []));
   const failures = cycles.flatMap((cycle) => (cycle.status === 'rejected' ? cycle.reason : []));

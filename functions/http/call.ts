@@ -155,4 +155,3 @@ export async function readCall<
     env,
   };
 }
-

@@ -149,7 +149,7 @@ export const missingNodes = z
   .array(z.int())
   .optional()
   .describe('With several nodes, those that did not answer: what they have is left out.');
-const missingNodesHeader = {
+export const missingNodesHeader = {
   'Tock-Missing-Nodes': {
     description: 'As `missing_nodes`, separated by commas. Absent if all nodes answered.',
     schema: { type: 'string' as const },

@@ -1,4 +1,4 @@
-import { type OpenAPIHono, z } from '@hono/zod-openapi';
+import type { OpenAPIHono, z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import type { FreeConsumer } from '../consumers/hand_over.ts';
 import { unlimitedAnswers } from '../database/connect.ts';

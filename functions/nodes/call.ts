@@ -1,6 +1,6 @@
+import type { Query } from '../database/types.ts';
 import type { Answer } from '../http/answer.ts';
 import type { Call } from '../http/call.ts';
-import type { Query } from '../database/types.ts';
 
 type Fields = Record<string, unknown>;
 

@@ -7,7 +7,8 @@ export type Nodes = 'ask' | ReadonlyMap<number, Bindings>;
 /** An id begins with ten bits for its range, and numbers that are no ids get their node in the same bits. */
 export const MAX_NODE = 1023;
 
-const hint = 'set it to ask, or to 1=postgres://…,2=postgres://…; the name of a binding may stand for a URL';
+const hint =
+  'set it to ask, or to 1=postgres://…,2=postgres://…; the name of a binding may stand for a URL';
 
 function bindingsOf(env: Bindings, address: string): Bindings {
   const { DATABASE_URL, HYPERDRIVE, DATABASE_URL_ENDS, HYPERDRIVE_ENDS, TOCK_NODES, ...others } =
@@ -25,7 +26,8 @@ function bindingsOf(env: Bindings, address: string): Bindings {
 /** The nodes of TOCK_NODES; null without it. */
 export function nodesOf(env: Bindings): Nodes | null {
   const { TOCK_NODES: text } = env;
-  if (!text || text === 'ask') return text || null;
+  if (!text) return null;
+  if (text === 'ask') return text;
   const nodes = new Map<number, Bindings>();
   for (const part of text.split(/,\s*(?=\d+=)/)) {
     const [, number = '', address = ''] = /^\s*(\d{1,4})=(\S+)\s*$/.exec(part) ?? [];

@@ -112,10 +112,14 @@ export async function onEach(
       }
       if (!isDown(error)) throw error;
       const changed = done.map(({ place }) => place.node).join(', ');
-      throw refusal(503, `Node ${changed} has the change, and node ${place.node} does not answer.`, {
-        hint: 'Repeat the call: where it was done it has no second effect.',
-        headers: retryAfterHeader(),
-      });
+      throw refusal(
+        503,
+        `Node ${changed} has the change, and node ${place.node} does not answer.`,
+        {
+          hint: 'Repeat the call: where it was done it has no second effect.',
+          headers: retryAfterHeader(),
+        },
+      );
     }
   }
   return done.map(({ place, answer }) => ({ node: place.node, answer }));

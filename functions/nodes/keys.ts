@@ -9,7 +9,8 @@ const copySql = 'select tock_nodes.copy_key(p_key => $1::jsonb, p_overlap_second
 const revokeSql = 'select tock.revoke_key(p_prefix => $1) as revoked';
 
 /** True if the directory has no function that copies a key. */
-const cannotCopy = (error: unknown) => /^(42883|3F000)$/.test((error as { code?: string }).code ?? '');
+const cannotCopy = (error: unknown) =>
+  /^(42883|3F000)$/.test((error as { code?: string }).code ?? '');
 
 /** Makes a key on the first node, and copies it with its secret to the others. If that fails, the key is revoked. */
 export async function makeKeyOnEach(

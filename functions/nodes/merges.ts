@@ -4,7 +4,10 @@ type Value = unknown;
 type Row = Record<string, Value>;
 
 /** Merges lists that are in order, and keeps the order of each. */
-export function merged<T>(lists: readonly (readonly T[])[], isBefore: (a: T, b: T) => boolean): T[] {
+export function merged<T>(
+  lists: readonly (readonly T[])[],
+  isBefore: (a: T, b: T) => boolean,
+): T[] {
   const rest = lists.map((list) => [...list]);
   const all: T[] = [];
   for (;;) {
@@ -30,7 +33,10 @@ function combinedValue(a: Value, b: Value, ways: Ways): Value {
   if (typeof a === 'boolean') return a && b;
   if (Array.isArray(a)) {
     const list = b as number[];
-    return Array.from({ length: Math.max(a.length, list.length) }, (_, n) => (a[n] ?? 0) + (list[n] ?? 0));
+    return Array.from(
+      { length: Math.max(a.length, list.length) },
+      (_, n) => (a[n] ?? 0) + (list[n] ?? 0),
+    );
   }
   return typeof a === 'object' ? combined(a as Row, b as Row, ways) : a;
 }
@@ -85,7 +91,12 @@ export const rowsOfNodes =
       ]),
     );
 
-type Durations = { mean: number | null; p50: number | null; p95: number | null; p99: number | null };
+type Durations = {
+  mean: number | null;
+  p50: number | null;
+  p95: number | null;
+  p99: number | null;
+};
 
 /** The mean is exact. Of percentiles the highest stays, because those of parts don't give that of the whole. */
 function durations(a: Durations, aCount: number, b: Durations, bCount: number): Durations {

@@ -108,8 +108,8 @@ export function byName(field: string, name: string, byDefault = 100): { merge: M
   return {
     merge: (parts, call) => ({
       [field]: merged(
-        parts.map(({ body }) => body[field]),
-        (a, b) => a[name] < b[name],
+        parts.map(({ body }) => body[field] as Record<string, string>[]),
+        (a, b) => (a[name] ?? '') < (b[name] ?? ''),
       ).slice(0, limitOf(call, byDefault)),
     }),
   };

@@ -70,15 +70,13 @@ async function onOwnersOfIds(
     return run(group.place.query, { ...call, body: { ...call.body, ids: own } });
   });
   if (answers.length === 1) return answers[0];
-  const parts = answers.flatMap((answer) => (answer ? [{ node: 0, body: JSON.parse(answer.body) }] : []));
+  const parts = answers.flatMap((answer) =>
+    answer ? [{ node: 0, body: JSON.parse(answer.body) }] : [],
+  );
   return { body: JSON.stringify(merge(parts, call)) };
 }
 
-async function onNumbered(
-  router: Router,
-  call: RoutedCall,
-  run: Run<RoutedCall>,
-): Promise<Answer> {
+async function onNumbered(router: Router, call: RoutedCall, run: Run<RoutedCall>): Promise<Answer> {
   const { node, number } = splitNumber(call.params.id ?? '0');
   const place = (await router.all()).find((one) => one.node === node);
   if (!place || number === '0') return undefined;

@@ -34,8 +34,7 @@ const tooLarge = async () => {
 /** All calls with links share one place in the limits on calls at once. */
 const linkKey = 'event links';
 
-const signalSql =
-  'select tock.signal_by_link(p_token => $1, p_payload => $2::jsonb) as state';
+const signalSql = 'select tock.signal_by_link(p_token => $1, p_payload => $2::jsonb) as state';
 
 /** POST /v1/events/{token} needs no key: the token is the right to signal one event, once. */
 function signalByLink(app: App, connect: Connect): void {

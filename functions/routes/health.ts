@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import type { Connect } from '../database/types.ts';
-import { documented, json, missingNodes, shared } from '../http/document.ts';
+import { documented, json, missingNodes, missingNodesHeader, shared } from '../http/document.ts';
 import type { App } from '../http/endpoint.ts';
 import { refusal } from '../http/problem.ts';
 import { reachOf } from '../nodes/reach.ts';
@@ -37,7 +37,11 @@ export function health(app: App, connect: Connect): void {
     description: `The call needs no key. It waits up to ${HEALTH_MS / 1000} seconds for the database, and is a 503 after that. With several nodes one that answers is enough.`,
     security: [],
     responses: {
-      200: { description: 'The database answers.', ...json(healthy) },
+      200: {
+        description: 'The database answers.',
+        headers: missingNodesHeader,
+        ...json(healthy),
+      },
       ...shared(414, 503),
     },
   });

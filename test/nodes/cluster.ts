@@ -51,6 +51,9 @@ export type Cluster = {
   connect: Connect;
   /** Gives a queue to another node, in the directory of both. The old node drops it. */
   move(queue: string, to: number): Promise<void>;
+  /** The rows of a statement of the owner of a node. */
+  // biome-ignore lint/suspicious/noExplicitAny: a test knows its rows
+  rows(node: number, sql: string, values?: unknown[]): Promise<any[]>;
   drop(): Promise<void>;
 };
 
@@ -143,6 +146,7 @@ export async function cluster(
         if (node !== to) await owner.query('select tock.drop_queue($1, p_force => true)', [queue]);
       }
     },
+    rows: async (node, sql, values) => (await at(node).owner.query(sql, values)).rows,
     async drop() {
       await Promise.all([...nodes.values()].map(({ database }) => database.drop()));
     },

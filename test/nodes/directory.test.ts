@@ -38,10 +38,7 @@ test('after a queue has moved, a call reads the directory again and is repeated 
     [1, true],
     [2, false],
   ]);
-  const { rows } = (await tock.nodes.get(1)?.owner.query(
-    "select from tock.queues where name = 'moving'",
-  )) as { rows: unknown[] };
-  expect(rows).toEqual([]);
+  expect(await tock.rows(1, "select from tock.queues where name = 'moving'")).toEqual([]);
   await tock.move('moving', 1);
   const claim = await tock.send('POST /v1/claim', { queues: ['moving', 'here'] });
   expect(claim).toMatchObject({ status: 200 });
@@ -49,8 +46,8 @@ test('after a queue has moved, a call reads the directory again and is repeated 
 });
 
 test('a queue that both nodes refuse is a 503 without an effect', async () => {
-  await tock.nodes.get(2)?.owner.query("update tock_nodes.keys set node = 1 where key = 'torn'");
-  await tock.nodes.get(1)?.owner.query("update tock_nodes.keys set node = 2 where key = 'torn'");
+  await tock.rows(2, "update tock_nodes.keys set node = 1 where key = 'torn'");
+  await tock.rows(1, "update tock_nodes.keys set node = 2 where key = 'torn'");
   const reply = await enqueue('torn');
   expect(reply).toMatchObject({
     status: 503,
@@ -67,8 +64,12 @@ test('a queue that the directory does not know is on the first node', async () =
 });
 
 test('the refusals of a node reach the caller, and an unknown key stays unknown', async () => {
-  expect(await tock.send('GET /v1/queues', undefined, { key: 'tock_no' })).toMatchObject({ status: 401 });
-  expect(await tock.send('GET /v1/queues', undefined, { key: null })).toMatchObject({ status: 401 });
+  expect(await tock.send('GET /v1/queues', undefined, { key: 'tock_no' })).toMatchObject({
+    status: 401,
+  });
+  expect(await tock.send('GET /v1/queues', undefined, { key: null })).toMatchObject({
+    status: 401,
+  });
   const large = { payload: 'x'.repeat(9000) };
   const refused = await tock.send('POST /v1/queues/there/tasks', large, { key: 'tock_no' });
   expect(refused).toMatchObject({ status: 401 });

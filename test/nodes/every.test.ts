@@ -117,8 +117,12 @@ test('a node that is down is missing in lists, in a header and a field', async (
   expect(metrics.text).not.toContain('node="2"');
   const health = await tock.send('GET /v1/health', undefined, { down: [2] });
   expect(health).toMatchObject({ status: 200, body: { missing_nodes: [2] } });
-  expect(await tock.send('GET /v1/health', undefined, { down: [1, 2] })).toMatchObject({ status: 503 });
-  expect(await tock.send('GET /v1/queues', undefined, { down: [1, 2] })).toMatchObject({ status: 503 });
+  expect(await tock.send('GET /v1/health', undefined, { down: [1, 2] })).toMatchObject({
+    status: 503,
+  });
+  expect(await tock.send('GET /v1/queues', undefined, { down: [1, 2] })).toMatchObject({
+    status: 503,
+  });
 });
 
 test('a call for a node that is down is a 503 that names it, and other queues go on', async () => {
@@ -140,7 +144,9 @@ test('a call for a node that is down is a 503 that names it, and other queues go
     ]);
   }
   expect(await tock.send('POST /v1/queues/sms/tasks', {}, down)).toMatchObject({ status: 201 });
-  expect(await tock.send('GET /v1/schedules/sms-daily', undefined, down)).toMatchObject({ status: 200 });
+  expect(await tock.send('GET /v1/schedules/sms-daily', undefined, down)).toMatchObject({
+    status: 200,
+  });
   expect(await tock.send('GET /v1/key', undefined, down)).toMatchObject({ status: 200 });
   const claim = { queues: ['mail', 'sms'], limit: 10 };
   const claimed = await tock.send('POST /v1/claim', claim, down);
@@ -150,11 +156,14 @@ test('a call for a node that is down is a 503 that names it, and other queues go
   expect(none).toMatchObject({ status: 503 });
 });
 
-const keysOf = async (node: number) =>
-  (await tock.nodes.get(node)?.owner.query('select prefix from tock.keys order by 1'))?.rows;
+const keysOf = (node: number) => tock.rows(node, 'select prefix from tock.keys order by 1');
 
 test('a key is made, changed, rotated and revoked on both nodes', async () => {
-  const made = await ok('POST /v1/keys', { name: 'k', scopes: ['enqueue', 'read'], rate_limit: 1000 });
+  const made = await ok('POST /v1/keys', {
+    name: 'k',
+    scopes: ['enqueue', 'read'],
+    rate_limit: 1000,
+  });
   const works = async (key: string, status = 201) => {
     for (const queue of ['mail', 'sms']) {
       const reply = await tock.send(`POST /v1/queues/${queue}/tasks`, {}, { key });
@@ -169,7 +178,11 @@ test('a key is made, changed, rotated and revoked on both nodes', async () => {
   await works(made.key, 401);
   const { keys } = await ok('GET /v1/keys');
   expect(keys.map(({ name }: { name: string }) => name)).toEqual(['test', 'renamed', 'renamed']);
-  expect(keys[2]).toMatchObject({ prefix: rotated.prefix, rate_limit: 1000, scopes: ['enqueue', 'read'] });
+  expect(keys[2]).toMatchObject({
+    prefix: rotated.prefix,
+    rate_limit: 1000,
+    scopes: ['enqueue', 'read'],
+  });
   await ok(`DELETE /v1/keys/${rotated.prefix}`);
   await works(rotated.key, 401);
   expect(await keysOf(1)).toEqual(await keysOf(2));

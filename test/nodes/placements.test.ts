@@ -5,7 +5,9 @@ import { openApiDocument, operationsOf } from '../../scripts/docs/openapi.ts';
 type Named = { operationId: string };
 
 const operations = async () =>
-  operationsOf(await openApiDocument()).map(({ operation }) => operation as typeof operation & Named);
+  operationsOf(await openApiDocument()).map(
+    ({ operation }) => operation as typeof operation & Named,
+  );
 
 test('every route says to which nodes its calls go', async () => {
   const ids = (await operations()).map(({ operationId }) => operationId);
