@@ -847,6 +847,8 @@ export type Routes = {
         error: string | null;
         ended_at: string | null;
       }[];
+      /** With several nodes, those that did not answer: what they have is left out. */
+      missing_nodes?: number[];
     };
   };
   /** Get a bulk change */
@@ -987,6 +989,8 @@ export type Routes = {
       cursor: string | null;
       /** The number of rows that the call read. */
       scanned: number;
+      /** With several nodes, those that did not answer: what they have is left out. */
+      missing_nodes?: number[];
     };
   };
   /** Count the done, cancelled and expired tasks of a queue */
@@ -1090,6 +1094,8 @@ export type Routes = {
       cursor: string | null;
       /** The number of rows that the call read. */
       scanned: number;
+      /** With several nodes, those that did not answer: what they have is left out. */
+      missing_nodes?: number[];
     };
   };
   /** List the workers that claimed tasks lately, also those that are idle now */
@@ -1119,6 +1125,8 @@ export type Routes = {
         /** The average number of open leases since the first claim: how busy the worker is. */
         average_open: number;
       }[];
+      /** With several nodes, those that did not answer: what they have is left out. */
+      missing_nodes?: number[];
     };
   };
   /** List the maintenance jobs, the pg_cron jobs and the segments */
@@ -1128,6 +1136,8 @@ export type Routes = {
     body: undefined;
     answer: {
       maintenance_jobs: {
+        /** With several nodes, the number of its node. */
+        node?: number;
         name: string;
         /** The period of the job. */
         every_seconds: number;
@@ -1146,6 +1156,8 @@ export type Routes = {
       }[];
       /** Empty if pg_cron is not in this database. */
       jobs: {
+        /** With several nodes, the number of its node. */
+        node?: number;
         jobname: string;
         /** The cron expression or the period, as pg_cron has it. */
         schedule: string;
@@ -1156,6 +1168,8 @@ export type Routes = {
         last_at: string | null;
       }[];
       segments: {
+        /** With several nodes, the number of its node. */
+        node?: number;
         number: number;
         /**
          * `ahead`: no run has its positions yet. `ended`: new runs go to a later segment. `closed`:
@@ -1178,6 +1192,8 @@ export type Routes = {
         /** The number of its runs, an estimate. */
         runs: number | null;
       }[];
+      /** With several nodes, those that did not answer: what they have is left out. */
+      missing_nodes?: number[];
     };
   };
   /** List the reasons why tasks of a queue are late now */
@@ -1435,6 +1451,8 @@ export type Routes = {
       state: 'found' | 'empty' | 'paused' | 'limited' | 'busy' | 'passing';
       /** When the next claim may find a task: 0 to claim at once. */
       retry_after_seconds: number;
+      /** With several nodes, those that did not answer: what they have is left out. */
+      missing_nodes?: number[];
     };
   };
   /** Complete runs of a lease: those in `results`, or all that are left */
@@ -1802,6 +1820,8 @@ export type Routes = {
         /** The number of tasks that wait for a worker. */
         waiting: number;
       }[];
+      /** With several nodes, those that did not answer: what they have is left out. */
+      missing_nodes?: number[];
     };
   };
   /** List the workers of a pool with their tasks, or its waiting tasks */
@@ -2168,6 +2188,8 @@ export type Routes = {
           event: number;
         } | null;
       }[];
+      /** With several nodes, those that did not answer: what they have is left out. */
+      missing_nodes?: number[];
     };
   };
   /** Get the secret that signs the pushes of a queue */
@@ -2323,6 +2345,8 @@ export type Routes = {
         /** The number of tries that failed since the last success. */
         failures: number;
       }[];
+      /** With several nodes, those that did not answer: what they have is left out. */
+      missing_nodes?: number[];
     };
   };
   /** Pause a schedule until a call resumes it */
@@ -2556,6 +2580,8 @@ export type Routes = {
         /** The level of the bucket: how many tasks may start now. Null without a rate. */
         level: number | null;
       }[];
+      /** With several nodes, those that did not answer: what they have is left out. */
+      missing_nodes?: number[];
     };
   };
   /** Get the limits of a queue, and how much of them is used */
@@ -2704,6 +2730,8 @@ export type Routes = {
         /** How often calls have looked the key up. A call may do so twice. */
         uses: number;
       }[];
+      /** With several nodes, those that did not answer: what they have is left out. */
+      missing_nodes?: number[];
     };
   };
   /** Change the name, expiry or rate of a key */
@@ -2829,6 +2857,8 @@ export type Routes = {
         /** The arguments of the verb, without payloads and secrets. */
         detail: Record<string, unknown>;
       }[];
+      /** With several nodes, those that did not answer: what they have is left out. */
+      missing_nodes?: number[];
     };
   };
   /** Run the maintenance jobs that are due */
@@ -2839,6 +2869,8 @@ export type Routes = {
     answer: {
       /** When the next task, lease deadline or schedule is due. Null if nothing is. */
       next_wake_at: string | null;
+      /** With several nodes, those that did not answer: what they have is left out. */
+      missing_nodes?: number[];
     };
   };
   /** Get the totals of all queues, and when the next work is due */
@@ -2857,6 +2889,8 @@ export type Routes = {
       oldest_ready_at: string | null;
       /** When the next task, lease deadline or schedule is due. Null if nothing is. */
       next_wake_at: string | null;
+      /** With several nodes, those that did not answer: what they have is left out. */
+      missing_nodes?: number[];
     };
   };
   /** Get the activity of a queue over time */
@@ -2981,6 +3015,8 @@ export type Routes = {
           p99: number | null;
         };
       }[];
+      /** With several nodes, those that did not answer: what they have is left out. */
+      missing_nodes?: number[];
     };
   };
   /** Get the last counts of all queues */
@@ -3016,6 +3052,8 @@ export type Routes = {
           done: number[];
         };
       }[];
+      /** With several nodes, those that did not answer: what they have is left out. */
+      missing_nodes?: number[];
     };
   };
   /** List the links of the dashboard to other systems */
@@ -3081,6 +3119,8 @@ export type Routes = {
       failed_at: string | null;
       /** The error of the last step. Null after a success. */
       last_error: string | null;
+      /** With several nodes, those that did not answer: what they have is left out. */
+      missing_nodes?: number[];
     };
   };
   /** Turn the archive on or off, and set the prefix of its files */
@@ -3212,6 +3252,8 @@ export type Routes = {
         /** The path of its page on this server, such as /findings/the-clocks-differ. */
         page: string;
       }[];
+      /** With several nodes, those that did not answer: what they have is left out. */
+      missing_nodes?: number[];
     };
   };
   /** Check that the database answers */
@@ -3222,6 +3264,8 @@ export type Routes = {
     answer: {
       status: 'ok';
       database: 'reachable';
+      /** With several nodes, those that did not answer: what they have is left out. */
+      missing_nodes?: number[];
     };
   };
 };

@@ -12,6 +12,8 @@ export type Bindings = {
   /** Like DATABASE_URL and HYPERDRIVE, for calls on leases: a separate pool that enqueues cannot exhaust. */
   DATABASE_URL_ENDS?: string;
   HYPERDRIVE_ENDS?: { connectionString: string };
+  /** Several databases, each a node: 1=postgres://…,2=postgres://…; or ask, if DATABASE_URL sends calls on to the nodes. */
+  TOCK_NODES?: string;
   /** Maximum number of concurrent calls of an isolate, for each kind: enqueues, claims, others. Default: 300. */
   TOCK_MOST_AT_ONCE?: string;
   /** The longest time between two looks of waiting calls at an idle queue. Default: 600 with ALARM, 1 in one process. */

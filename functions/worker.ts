@@ -10,6 +10,7 @@ import { connect as open } from './database/connect.ts';
 import type { Connect } from './database/types.ts';
 import type { Bindings } from './env.ts';
 import { createApp } from './http/app.ts';
+import { eachNode } from './nodes/config.ts';
 import { withPush } from './push/consumers.ts';
 
 export { Fatal, LeaseLost, RetryIn, TaskCancelled, WorkerStopped } from '../client/errors.ts';
@@ -108,10 +109,12 @@ export function createWorker({
         execution.waitUntil(borrowed.settle(ownEnv));
       }
     },
-    scheduled: (_event, env) =>
+    scheduled: async (_event, env) =>
       runAll(
         () => enableArchive(connect, env),
-        () => connect(env, (query) => query('select tock.tick() as next_wake_at')),
+        ...eachNode(env).map(
+          (node) => () => connect(node, (query) => query('select tock.tick() as next_wake_at')),
+        ),
         () => drain(connect, env, allConsumers, { seconds, enough_seconds, worker: 'scheduled' }),
         () => runArchive(connect, env),
         () => notifyAlarm(env, { changed: null, passOn: [] }),

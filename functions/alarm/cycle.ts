@@ -1,9 +1,17 @@
 import { pause } from '../../client/pause.ts';
 import { createNotifier } from '../../client/worker/notifier.ts';
-import { type Consumers, drainOver, enoughSeconds, logError, total } from '../consumers/drain.ts';
+import {
+  type Consumers,
+  drainOver,
+  enoughSeconds,
+  logError,
+  ofThisNode,
+  total,
+} from '../consumers/drain.ts';
 import { type SerialConnection, serialConnection } from '../consumers/serial_connection.ts';
 import type { Connect } from '../database/types.ts';
 import type { Bindings } from '../env.ts';
+import { eachNode } from '../nodes/config.ts';
 
 // The database returns a duration from now, because its clock and the Worker's may differ.
 const ms = (at: string) =>
@@ -118,13 +126,43 @@ async function consume(
 const isReached = (error: unknown) =>
   !/^(08|57P0|TK503)/.test((error as { code?: string }).code ?? '08');
 
+/** The cycles of all nodes, at the same time. An error of a node does not stop the others. */
+async function cycleOfNodes(
+  connect: Connect,
+  env: Bindings,
+  consumers: Consumers,
+  seconds: number,
+  onTick: () => void,
+): Promise<CycleResult> {
+  const cycles = await Promise.allSettled(
+    eachNode(env).map((node) => cycleOfNode(connect, node, ofThisNode(consumers), seconds, onTick)),
+  );
+  const results = cycles.flatMap((cycle) => (cycle.status === 'fulfilled' ? cycle.value : []));
+  const failures = cycles.flatMap((cycle) => (cycle.status === 'rejected' ? cycle.reason : []));
+  if (results.length === 0) throw failures[0];
+  const errors = [...results.flatMap((result) => result.errors), ...failures];
+  const ms = results.reduce<number | null>((least, result) => sooner(least, result.ms), null);
+  const { passed_at = null } = results.find((result) => result.ms === ms) ?? {};
+  return { ms, passed_at, errors };
+}
+
 /** Runs due work, then drains ready tasks; `onTick` is called when tasks may have become ready. Returns the milliseconds until the next cycle, null if none is needed. */
-export async function alarmCycle(
+export function alarmCycle(
   connect: Connect,
   env: Bindings,
   consumers: Consumers,
   seconds: number,
   onTick = () => {},
+): Promise<CycleResult> {
+  return (env.TOCK_NODES ? cycleOfNodes : cycleOfNode)(connect, env, consumers, seconds, onTick);
+}
+
+async function cycleOfNode(
+  connect: Connect,
+  env: Bindings,
+  consumers: Consumers,
+  seconds: number,
+  onTick: () => void,
 ): Promise<CycleResult> {
   const connection = serialConnection(connect, env);
   const errors: unknown[] = [];

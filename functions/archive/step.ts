@@ -1,6 +1,7 @@
 import { unlimitedAnswers } from '../database/connect.ts';
 import type { Connect, Query } from '../database/types.ts';
 import type { Bindings } from '../env.ts';
+import { eachNode } from '../nodes/config.ts';
 import type { RunTexts } from './columns.ts';
 import { eraseNext } from './erase.ts';
 import { openStore } from './open_store.ts';
@@ -111,8 +112,9 @@ export async function archiveStep(query: Query, store: Store, bounds: Bounds = {
 
 /** Turns the archive on if a store is configured, unless TOCK_ARCHIVE is manual or an operator has turned it off. */
 export async function enableArchive(connect: Connect, env: Bindings): Promise<void> {
-  if (env.TOCK_ARCHIVE !== 'manual' && openStore(env))
-    await connect(env, (query) => query('select tock.enable_archive_by_default()'));
+  if (env.TOCK_ARCHIVE === 'manual' || !openStore(env)) return;
+  for (const node of eachNode(env))
+    await connect(node, (query) => query('select tock.enable_archive_by_default()'));
 }
 
 /** Archiving starts no step after this many seconds of an invocation. */
@@ -123,9 +125,13 @@ export async function runArchive(connect: Connect, env: Bindings): Promise<boole
   const store = openStore(env);
   if (!store) return false;
   const until = performance.now() + ARCHIVE_SECONDS * 1000;
-  let more = true;
-  await connect(unlimitedAnswers(env), async (query) => {
-    while (more && performance.now() < until) ({ more } = await archiveStep(query, store));
-  });
-  return more;
+  let isWorkLeft = false;
+  for (const node of eachNode(env)) {
+    let more = true;
+    await connect(unlimitedAnswers(node), async (query) => {
+      while (more && performance.now() < until) ({ more } = await archiveStep(query, store));
+    });
+    isWorkLeft ||= more;
+  }
+  return isWorkLeft;
 }

@@ -5,6 +5,7 @@ import { createNotifier, type Notifier } from '../../client/worker/notifier.ts';
 import { type Source, type Wakeups, type WorkCounts, work } from '../../client/worker/work.ts';
 import type { Connect, Query } from '../database/types.ts';
 import type { Bindings } from '../env.ts';
+import { eachNode } from '../nodes/config.ts';
 import { type Budget, budget } from './budget.ts';
 import type { Consumer } from './define.ts';
 import { createRunner } from './run.ts';
@@ -222,16 +223,60 @@ export async function drainOver(
   }
 }
 
+const ownSql = `select q.queue from unnest($1::text[]) as q (queue)
+  where coalesce(tock_nodes.owner(p_key => q.queue), tock_nodes.this_node()) = tock_nodes.this_node()`;
+
+/** Of several nodes, each runs the consumers of its own queues. */
+export const ofThisNode =
+  (consumers: Consumers): Consumers =>
+  async (query, env) => {
+    const list = typeof consumers === 'function' ? await consumers(query, env) : consumers;
+    const rows = await query(ownSql, [list.map(({ queue }) => queue)]);
+    const own = new Set(rows.map(({ queue }) => queue));
+    return list.filter(({ queue }) => own.has(queue));
+  };
+
+/** Drains each node; throws an error of a node after the others have ended. */
+async function drainNodes(
+  connect: Connect,
+  env: Bindings,
+  consumers: Consumers,
+  options: DrainOptions,
+): Promise<DrainResult> {
+  const all = emptyResult();
+  const drains = eachNode(env).map(async (node) => {
+    const { again_seconds, ...counts } = await drainNode(
+      connect,
+      node,
+      ofThisNode(consumers),
+      options,
+    );
+    if (again_seconds !== null) all.again_seconds = sooner(all.again_seconds, again_seconds);
+    for (const kind of Object.keys(counts) as (keyof WorkCounts)[]) all[kind] += counts[kind];
+  });
+  await awaitAll(drains);
+  return all;
+}
+
 /**
  * Works on the consumers' queues until they are empty or the time is nearly up. Before that it stops claiming, releases
  * tasks that have not started, aborts the signals of running handlers and releases their tasks. It does not wait for a
  * handler that ignores its signal. If a claim fails, drain() rejects after the other consumers have ended.
  */
-export async function drain(
+export function drain(
   connect: Connect,
   env: Bindings,
   consumers: Consumers,
   options: DrainOptions = {},
+): Promise<DrainResult> {
+  return (env.TOCK_NODES ? drainNodes : drainNode)(connect, env, consumers, options);
+}
+
+async function drainNode(
+  connect: Connect,
+  env: Bindings,
+  consumers: Consumers,
+  options: DrainOptions,
 ): Promise<DrainResult> {
   const { seconds = SECONDS } = options;
   const connection = serialConnection(connect, env, options.open);

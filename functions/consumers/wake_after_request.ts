@@ -121,6 +121,8 @@ export function wakeAfterRequest(
   function freeConsumerOf(c: Context<Env>): FreeConsumer | null {
     const queue = enqueuedTo(c.req.method, c.req.path);
     const [consumer] = queue === null ? [] : consumersOf(queue);
+    // The drain that works on the tasks has a connection for each node, and not that of the call.
+    if (c.env?.TOCK_NODES) return null;
     if (!consumer || c.get('rights') !== 'key' || !keepAliveOf(c)) return null;
     const now = performance.now();
     if (now < (reserved.get(consumer.queue) ?? 0) || !queues.get(consumer.queue)?.isIdle())

@@ -1,4 +1,5 @@
-import { createRoute, type OpenAPIHono, type RouteConfig, type z } from '@hono/zod-openapi';
+import { createRoute, type OpenAPIHono, type RouteConfig, z } from '@hono/zod-openapi';
+import { mayMissNodes } from '../nodes/placements.ts';
 import type { Needs } from './authorize.ts';
 import { problemSchema, repeatHeaders } from './schemas.ts';
 
@@ -143,10 +144,29 @@ function needsOf({ scope, forAll }: Needs): string {
   return `The key needs the scope \`${scope}\`${forAll ? ' for all queues' : ''}.`;
 }
 
+/** What an answer of several nodes has if some did not answer. */
+export const missingNodes = z
+  .array(z.int())
+  .optional()
+  .describe('With several nodes, those that did not answer: what they have is left out.');
+export const missingNodesHeader = {
+  'Tock-Missing-Nodes': {
+    description: 'As `missing_nodes`, separated by commas. Absent if all nodes answered.',
+    schema: { type: 'string' as const },
+  },
+};
+
+function answerOf({ operationId, returns, answer, media }: Documentation) {
+  if (!mayMissNodes(operationId)) return { description: returns, ...json(answer, media) };
+  const schema =
+    answer instanceof z.ZodObject ? answer.extend({ missing_nodes: missingNodes }) : answer;
+  return { description: returns, headers: missingNodesHeader, ...json(schema, media) };
+}
+
 /** The OpenAPI document's entry of an endpoint, whose key needs `needs`. */
 export function document(endpoint: Documentation & Input, needs: Needs) {
-  const { method, path, operationId, tag, summary, params, query, body, answer } = endpoint;
-  const { needsBody = false, status = 200, returns, media } = endpoint;
+  const { method, path, operationId, tag, summary, params, query, body } = endpoint;
+  const { needsBody = false, status = 200 } = endpoint;
   return documented({
     method,
     path,
@@ -162,7 +182,7 @@ export function document(endpoint: Documentation & Input, needs: Needs) {
       ...(body && { body: { ...json(body), required: needsBody } }),
     },
     responses: {
-      [status]: { description: returns, ...json(answer, media) },
+      [status]: answerOf(endpoint),
       ...shared(401, 422, 429, 503),
       ...(needs.scope && shared(403)),
       ...(body && shared(400, 413, 415)),

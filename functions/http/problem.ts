@@ -53,6 +53,8 @@ type DatabaseError = Error & {
   hint?: string;
   constraint?: string;
   table?: string;
+  /** The node of several that did not answer. */
+  node?: number;
 };
 
 /** A GET has no request id and no effect that could happen twice. */
@@ -103,7 +105,10 @@ function fromDatabase(error: DatabaseError, method: string): Refusal {
       }
       return {
         status,
-        detail: 'The database is unreachable or overloaded.',
+        detail:
+          error.node === undefined
+            ? 'The database is unreachable or overloaded.'
+            : `The database of node ${error.node} is unreachable or overloaded. Other nodes are not concerned.`,
         hint: `${repeatHint(method)} ${unreachableHint}`,
       };
     default:

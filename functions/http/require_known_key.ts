@@ -1,5 +1,6 @@
 import type { Connect } from '../database/types.ts';
 import type { Bindings } from '../env.ts';
+import { connectToAny } from '../nodes/reach.ts';
 
 /** For this time a known key is not checked again here; each call's statement checks it, so revocation works. */
 const CACHE_MS = 10_000;
@@ -22,9 +23,11 @@ export async function requireKnownKey(connect: Connect, env: Bindings, key: stri
     if (until > now && cache.size < MAX_CACHED) break;
     cache.delete(cached);
   }
-  const hash = await digest(`${env.DATABASE_URL ?? ''} ${key}`);
+  const hash = await digest(`${env.TOCK_NODES ?? ''} ${env.DATABASE_URL ?? ''} ${key}`);
   if (cache.has(hash)) return;
-  await connect(env, (query) => query('select tock.known_key(p_key => $1) as known', [key]));
+  await connectToAny(connect, env, (query) =>
+    query('select tock.known_key(p_key => $1) as known', [key]),
+  );
   cache.delete(hash);
   cache.set(hash, performance.now() + CACHE_MS);
 }

@@ -256,7 +256,8 @@ export function wholeText(min: number, max: number) {
 export const flagText = word('true', 'false').openapi({ type: 'boolean' });
 
 /** The position after the previous page. */
-export const cursor = matching(/^[0-9a-f]{2,400}$/, 'the cursor of the previous answer')
+// With several nodes it has the cursors of all.
+export const cursor = matching(/^[0-9a-f]{2,2000}$/, 'the cursor of the previous answer')
   .openapi({ example: '5b5d' })
   .describe('The `cursor` of the previous answer, with the same filter.');
 /** The number of rows of a page. */

@@ -21,9 +21,9 @@ type DoctorAnswer = { findings: Finding[]; before: number; there: number };
 
 /** Adds findings about the clocks, and the pages. The row contains the time at which the Worker sent the statement. */
 async function finish(body: string): Promise<string> {
-  const { findings, ...times } = JSON.parse(body) as DoctorAnswer;
-  const clocks = clockFindings('the Worker', { ...times, after: Date.now() });
-  return JSON.stringify({ findings: [...findings, ...clocks].map(withPage) });
+  const { findings, before, there, ...rest } = JSON.parse(body) as DoctorAnswer;
+  const clocks = clockFindings('the Worker', { before, there, after: Date.now() });
+  return JSON.stringify({ findings: [...findings, ...clocks].map(withPage), ...rest });
 }
 
 /** /v1/doctor: problems found, each with a hint. */

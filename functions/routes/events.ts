@@ -10,6 +10,7 @@ import { refusal } from '../http/problem.ts';
 import * as s from '../http/schemas.ts';
 import { problemSchema } from '../http/schemas.ts';
 import { validate } from '../http/validate.ts';
+import { reachOf } from '../nodes/reach.ts';
 
 export const event = s
   .text(200)
@@ -32,6 +33,8 @@ const tooLarge = async () => {
 };
 /** All calls with links share one place in the limits on calls at once. */
 const linkKey = 'event links';
+
+const signalSql = 'select tock.signal_by_link(p_token => $1, p_payload => $2::jsonb) as state';
 
 /** POST /v1/events/{token} needs no key: the token is the right to signal one event, once. */
 function signalByLink(app: App, connect: Connect): void {
@@ -65,16 +68,17 @@ function signalByLink(app: App, connect: Connect): void {
     const { text } = await withBodySlots('enqueues', env, linkKey, c.req.raw.signal, (onGrowth) =>
       readBody(c, false, tooLarge, onGrowth),
     );
-    const [row] = await withSlot('enqueues', env, linkKey, c.req.raw.signal, () =>
-      connect(env, (query) =>
-        query('select tock.signal_by_link(p_token => $1, p_payload => $2::jsonb) as state', [
-          token,
-          text,
-        ]),
+    const { reach } = reachOf(connect, env, 'signalByLink', {});
+    const answer = await withSlot('enqueues', env, linkKey, c.req.raw.signal, () =>
+      reach((send) =>
+        send(async (query) => {
+          const [row] = await query(signalSql, [token, text]);
+          return row?.state === 'unknown' ? undefined : { body: row?.state as string };
+        }),
       ),
     );
-    const { state } = row as { state: string };
-    if (state === 'unknown') throw refusal(404, unknown, { hint: 'Ask for a new one.' });
+    const state = answer?.body;
+    if (!state) throw refusal(404, unknown, { hint: 'Ask for a new one.' });
     if (state === 'used') throw refusal(409, used, { hint: 'Ask for a new one.' });
     c.set('changes', null);
     return c.json({ accepted: state === 'accepted' });

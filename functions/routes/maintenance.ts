@@ -7,7 +7,10 @@ import * as s from '../http/schemas.ts';
 const text = z.string().nullable();
 const moment = s.moment.nullable();
 
+const node = z.int().optional().describe('With several nodes, the number of its node.');
+
 const maintenanceJob = z.strictObject({
+  node,
   name: z.string(),
   every_seconds: s.count.describe('The period of the job.'),
   last_started_at: moment,
@@ -22,6 +25,7 @@ const maintenanceJob = z.strictObject({
   failures: s.count.describe('The number of runs that failed since the last success.'),
 });
 const cronJob = z.strictObject({
+  node,
   jobname: z.string(),
   schedule: z.string().describe('The cron expression or the period, as pg_cron has it.'),
   active: s.flag,
@@ -29,6 +33,7 @@ const cronJob = z.strictObject({
   last_at: moment.describe('When the last run began.'),
 });
 const segment = z.strictObject({
+  node,
   number: s.count,
   state: z
     .enum(['ahead', 'in use', 'ended', 'closed', 'verified'])

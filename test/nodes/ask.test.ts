@@ -1,0 +1,48 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { askBy } from '../../functions/nodes/ask.ts';
+import { type Cluster, cluster } from './cluster.ts';
+
+let tock: Cluster;
+beforeAll(async () => {
+  tock = await cluster({ here: 1, there: 2 });
+});
+afterAll(() => tock.drop());
+
+test('a statement by way of ask() gets the values that it would get as parameters', async () => {
+  const ask = askBy((text, values) => tock.rows(1, text, values), 'here');
+  const text = `it's "100 %" of $1, \\n and %1$L`;
+  const rows = await ask(
+    `with used as (select 100 % 7 as rest)
+     select rest, $1 as text, $2::text[] as list, $3::bigint + 1 as number, $4::boolean as flag, $5::text as none,
+       $10::jsonb as object from used`,
+    [text, [text, null, '{}', ''], 41, true, undefined, 6, 7, 8, 9, { a: [1] }],
+  );
+  expect(rows).toEqual([
+    {
+      rest: 2,
+      text,
+      list: [text, null, '{}', ''],
+      number: 42,
+      flag: true,
+      none: null,
+      object: { a: [1] },
+    },
+  ]);
+  expect(await ask('select 1 as one where false')).toEqual([]);
+  await expect(ask("select tock.refuse(422, 'no', 'field', 'hint')")).rejects.toMatchObject({
+    code: 'TK422',
+    detail: 'field',
+  });
+});
+
+test('a key that one node cannot copy is made on none', async () => {
+  await tock.rows(2, 'drop function tock_nodes.copy_key');
+  const body = { name: 'half', scopes: ['read'] };
+  expect(await tock.send('POST /v1/keys', body)).toMatchObject({
+    status: 409,
+    body: { detail: 'The directory of nodes cannot copy keys.' },
+  });
+  const sql = "select revoked_at is not null as revoked from tock.keys where name = 'half'";
+  expect(await tock.rows(1, sql)).toEqual([{ revoked: true }]);
+  expect(await tock.rows(2, sql)).toEqual([]);
+});
