@@ -1,6 +1,6 @@
 /**
  * The element with the focus may go away, such as a button for tasks that are no longer there. Then the focus moves to
- * the heading of the page, so that the next Tab does not begin at the top.
+ * the open dialog, or to the heading of the page, so that the next Tab does not begin at the top.
  */
 export function keepFocus(): () => void {
   let last: Element | null = null;
@@ -9,8 +9,8 @@ export function keepFocus(): () => void {
   };
   const observer = new MutationObserver(() => {
     if (last === null || last.isConnected || document.activeElement !== document.body) return;
-    last = null;
-    document.querySelector('h1')?.focus({ preventScroll: true });
+    const place = document.querySelector<HTMLElement>('dialog[open]');
+    (place ?? document.querySelector('h1'))?.focus({ preventScroll: true });
   });
   document.addEventListener('focusin', onFocus);
   observer.observe(document.body, { childList: true, subtree: true });

@@ -31,7 +31,7 @@ export function Dialog({
     onClose();
   };
   return (
-    <dialog ref={dialog} aria-labelledby={id} onClose={closed} onKeyDown={onKeyDown}>
+    <dialog ref={dialog} tabIndex={-1} aria-labelledby={id} onClose={closed} onKeyDown={onKeyDown}>
       <h2 id={id}>{title}</h2>
       {children}
     </dialog>

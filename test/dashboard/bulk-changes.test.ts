@@ -61,7 +61,7 @@ test('a group of dead tasks is redriven in the background if its box is set', as
   await page.getByLabel(/^In the background/).check();
   await confirm(page, 'Redrive');
   await arrive(page);
-  await row(page, 'bills').getByText('"error":"timeout"').waitFor();
+  await row(page, 'bills').getByText('error timeout').waitFor();
   await made.client.query('select tock.run_bulk_changes()');
   await row(page, 'bills').getByText('done').waitFor();
   expect(await stats('ready', 'bills')).toBe(2);
