@@ -27,9 +27,9 @@ const PAGE = 1000;
 const MAX_BYTES = 8_388_608;
 
 /**
- * The first message of a run, and a page of its steps. Any payload may name the run of another, and any task may have it
- * as its parent. So each message proves by the nonce that it belongs to the run, or nothing more is read. A first message
- * that runs again belongs to the run that it began.
+ * The first message of a run, and a page of its steps. Any payload may name the run of another, and any task may have
+ * it as its parent. So each message proves by the nonce that it belongs to the run, or nothing more is read. A first
+ * message that runs again belongs to the run that it began.
  */
 const partOfRun = `t.queue = $3 and t.tenant is not distinct from $4
     and t.payload::jsonb #>> '{qstash,workflow,nonce}' = $5`;

@@ -27,7 +27,7 @@ async function childrenOf(tock: CallTock, { root }: Run): Promise<Child[]> {
   return all;
 }
 
-/** Any task may have the first one of a run as its parent, so a message proves by the nonce that it is one of the run. */
+/** Any task may have the first one of a run as its parent, so a message proves by the nonce that it is of the run. */
 const isOf =
   ({ part, tenant }: Run) =>
   ({ task, message: { workflow } }: MessageTask): boolean =>
