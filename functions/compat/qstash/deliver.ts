@@ -1,6 +1,6 @@
 import { Fatal, RetryIn } from '../../../client/errors.ts';
-import type { Claimed } from '../../../client/types.ts';
 import { pause } from '../../../client/pause.ts';
+import type { Claimed } from '../../../client/types.ts';
 import type { ErrorWithDetails } from '../../../client/worker/outcome.ts';
 import type { Query } from '../../database/types.ts';
 import { type PushResult, retryAfter, toResult } from '../../push/answer.ts';

@@ -34,10 +34,12 @@ const MAX_BYTES = 8_388_608;
 const partOfRun = `t.queue = $3 and t.tenant is not distinct from $4
     and t.payload::jsonb #>> '{qstash,workflow,nonce}' = $5`;
 const columns = 't.id, t.payload, t.tenant, t.max_attempts, t.created_at';
+/** Without the limit the planner expects 1,000 rows, for which PostgreSQL compiles the statement for seconds. */
+const taskAt = (id: string) => `(select * from tock.task(p_id => ${id}) limit 1) as t`;
 const messagesSql = `with recursive origin as (
-  select t.* from tock.task(p_id => $1::bigint) as t
+  select t.* from ${taskAt('$1::bigint')}
   union all
-  select t.* from origin as o cross join lateral tock.task(p_id => o.rerun_of) as t where o.rerun_of is not null
+  select t.* from origin as o cross join lateral ${taskAt('o.rerun_of')} where o.rerun_of is not null
 ), run as materialized (
   select ${columns}, $2::bigint > 0 as known from origin as t where t.rerun_of is null and ${partOfRun}
 ), page as materialized (
@@ -46,7 +48,7 @@ const messagesSql = `with recursive origin as (
 ), part as (
   select r.* from run as r
   union all
-  select ${columns}, false from page as p cross join lateral tock.task(p_id => p.id) as t
+  select ${columns}, false from page as p cross join lateral ${taskAt('p.id')}
   where p.queue = $3 and ${partOfRun}
 ), sized as (
   select p.*, k.kind, sum(case when p.known then 0 else octet_length(p.payload::text) end) over (order by p.id) as bytes

@@ -131,5 +131,8 @@ export const listLogs: Handler = async (call) => {
   const logs: Awaited<ReturnType<typeof logOf>>[] = [];
   // One after the other: each reads several messages at once.
   for (const run of byRoot.values()) logs.push(await logOf(call, run));
-  return json({ runs: logs.filter(({ workflowState }) => !state || workflowState === state), cursor });
+  return json({
+    runs: logs.filter(({ workflowState }) => !state || workflowState === state),
+    cursor,
+  });
 };

@@ -134,11 +134,11 @@ test('a wait that is repeated after a lost answer takes no second notification',
 
 test('data that is too large for so many waiters is refused, and none gets it', async () => {
   const url = await waiting('/crowd', 'crowd');
-  const count = 13;
+  const count = 14;
   await client.trigger(Array.from({ length: count }, () => ({ url })));
   await world.deliver();
   const { status, text } = await world.send('POST /v2/notify/crowd', {
-    body: 'x'.repeat(5_200_000),
+    body: 'x'.repeat(4_900_000),
   });
   expect([status, text]).toEqual([422, expect.stringContaining(`${count} steps`)]);
   expect(await client.getWaiters({ eventId: 'crowd' })).toHaveLength(count);

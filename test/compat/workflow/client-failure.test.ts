@@ -129,7 +129,7 @@ test('a run whose message alone is cancelled or has expired has not succeeded', 
   const filter = { label: 'cancelled' };
   await world.qstash.messages.cancel({ filter });
   await world.tock.owner.query(
-    `update tock.waiting set options = coalesce(options, '{}') || '{"expires_at": "2020-01-01T00:00:00Z"}'
+    `update tock.waiting set options = coalesce(options, '{}') || jsonb_build_object('expires_at', now())
      where queue = 'qstash' and payload::jsonb #>> '{qstash,workflow,run}' = $1`,
     [expired.workflowRunId],
   );

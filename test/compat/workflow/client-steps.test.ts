@@ -79,3 +79,16 @@ test('a step is four statements, and so are the plans of parallel steps', async 
   expect(world.tock.statements).toHaveLength(4);
   await client.cancel(run);
 });
+
+test('the statement of a delivery is so cheap for the planner that PostgreSQL does not compile it', async () => {
+  const { statements, owner } = world.tock;
+  statements.length = 0;
+  await client.trigger({ url: await serveAt('/cheap', async () => {}) });
+  await world.deliver();
+  const text = statements.find((one) => one.text.includes('tock.children('))?.text;
+  const values = ['1', '0', 'qstash', null, 'x', 1];
+  const { rows } = await owner.query(`explain (format json) ${text}`, values);
+  const { rows: settings } = await owner.query('show jit_above_cost');
+  const [{ Plan: plan }] = rows[0]['QUERY PLAN'];
+  expect(plan['Total Cost']).toBeLessThan(Number(settings[0].jit_above_cost));
+});
