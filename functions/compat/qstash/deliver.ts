@@ -1,11 +1,19 @@
 import { Fatal, RetryIn } from '../../../client/errors.ts';
+import { pause } from '../../../client/pause.ts';
 import type { Claimed } from '../../../client/types.ts';
 import type { ErrorWithDetails } from '../../../client/worker/outcome.ts';
 import type { Query } from '../../database/types.ts';
 import { type PushResult, retryAfter, toResult } from '../../push/answer.ts';
 import { type Form, redactedUrl, truncateBody, withDetails } from '../../push/deliver.ts';
 import { isReserved } from '../../push/headers.ts';
-import { callbackIn, failedInvocation, partToSend, readRun } from '../workflow/deliver.ts';
+import {
+  callbackIn,
+  failedInvocation,
+  isRecord,
+  partToSend,
+  type RunState,
+  readRun,
+} from '../workflow/deliver.ts';
 import { type Answered, callbackTask, reportOf } from './callback.ts';
 import { bytesOfBody, type Message } from './message.ts';
 import { retryDelay } from './retry_delay.ts';
@@ -27,6 +35,9 @@ export type Sending = {
   /** Aborts when the worker stops, or the message was cancelled. */
   signal: AbortSignal;
 };
+
+/** A statement that has failed is repeated once after this time. */
+const READ_AGAIN_MS = 1000;
 
 const NOT_SENT: PushResult = { status: 200, body: null };
 
@@ -113,22 +124,40 @@ function outcomeOf(error: Error, message: Message, { attempt }: Claimed, isLast:
   return withDetails(next, { ...details, name: error.name });
 }
 
+/** The run of a message; null if it belongs to none. */
+async function runFor(
+  { workflow }: Message,
+  task: Claimed,
+  query: Query,
+  signal: AbortSignal,
+): Promise<RunState | null> {
+  if (!workflow) return null;
+  // A failure here is not the endpoint's. On the last attempt it would end the run without its failure function.
+  const run = await readRun(query, workflow, task).catch(async () => {
+    await pause(READ_AGAIN_MS, signal);
+    return readRun(query, workflow, task);
+  });
+  if (!run) throw new Fatal('the first message of this workflow run is gone');
+  return run;
+}
+
 /** Sends a message once, and adds its callbacks. Returns the answer; throws its failure. */
 export async function sendMessage(
   message: Message,
   task: Claimed,
   { key, send, enqueue, query, signal }: Sending,
 ): Promise<PushResult> {
-  const run = message.workflow ? await readRun(query, message.workflow, task) : null;
-  const sent = run ? await partToSend(run, message, task, enqueue) : message;
-  if (!sent) return NOT_SENT;
+  if (isRecord(message)) return NOT_SENT;
+  const run = await runFor(message, task, query, signal);
   let answered: Answered | null = null;
-  const form = formOf(sent, task, key, (answer) => {
-    answered = answer;
-  });
   let result: PushResult | null = null;
   let error: Error | null = null;
   try {
+    const sent = run ? await partToSend(run, message, task, enqueue) : message;
+    if (!sent) return NOT_SENT;
+    const form = formOf(sent, task, key, (answer) => {
+      answered = answer;
+    });
     result = await send(form);
   } catch (thrown) {
     // The task is released, or was cancelled.

@@ -24,12 +24,12 @@ const flow = z.object({
   period: z.int().optional(),
 });
 
-/** What a message is in a run of Upstash Workflow. Messages of kind wait, event and end are not sent. */
+/** What a message is in a run of Upstash Workflow. Messages of kind wait, event, taken and end are not sent. */
 const workflow = z.object({
   run: z.string(),
   /** A secret that all messages of the run share: by it a message proves that it belongs to the run. */
   nonce: z.string(),
-  kind: z.enum(['init', 'step', 'call', 'callback', 'failure', 'wait', 'event', 'end']),
+  kind: z.enum(['init', 'step', 'call', 'callback', 'failure', 'wait', 'event', 'taken', 'end']),
   /** The task of the run's first message, whose kind is init. */
   root: z.string().optional(),
   created_at: z.number().optional(),

@@ -5,7 +5,7 @@ import { countIn, findIds, type MessageTask } from '../qstash/search.ts';
 import { time } from '../qstash/view.ts';
 import { findRun, jsonIn, runAt } from './find.ts';
 import type { Run } from './run.ts';
-import { isStep, messagesOf, unfinished } from './runs.ts';
+import { isStep, messagesIn, tasksOf, unfinished } from './runs.ts';
 
 const COUNT = 10;
 const MAX_COUNT = 100;
@@ -72,20 +72,33 @@ function nextView({ task }: MessageTask) {
   return { messageId: task.id, state, retries: task.max_attempts - 1, errors };
 }
 
+/** What has become of a run. Without the record of its end it has not succeeded. */
+function stateOf(end: MessageTask | undefined, flow: MessageTask[], isErased: boolean): string {
+  if (end) return end.message.workflow?.state === 'cancelled' ? 'RUN_CANCELED' : 'RUN_SUCCESS';
+  if (flow.some(isUnfinished)) return 'RUN_STARTED';
+  if (flow.some(isFailed)) return 'RUN_FAILED';
+  const isLast = (state: string) =>
+    flow.some(({ task }) => task.state === state && task.reruns.length === 0);
+  if (isLast('cancelled')) return 'RUN_CANCELED';
+  // A step may have been added while its run was read.
+  return isLast('expired') || isErased ? 'RUN_FAILED' : 'RUN_STARTED';
+}
+
 async function logOf({ tock }: Call, run: Run) {
-  const messages = await messagesOf(tock, run);
+  const tasks = await tasksOf(tock, run);
+  const messages = await messagesIn(tock, run, tasks);
+  const known = new Set(messages.map(({ task }) => task.id));
+  const isErased = tasks.some(({ id, state }) => state === 'dead' && !known.has(id));
   const of = (...kinds: string[]) =>
     messages.filter(({ message }) => kinds.includes(message.workflow?.kind ?? ''));
   const [[end], failure] = [of('end'), of('failure').at(-1)];
   const flow = of(...inFlow);
   const failed = flow.find(isFailed);
-  const isOpen = flow.some(isUnfinished);
-  const ended = end?.message.workflow?.state === 'cancelled' ? 'RUN_CANCELED' : 'RUN_SUCCESS';
   const next = flow.filter((one) => isUnfinished(one) || isFailed(one)).map(nextView);
   return {
     workflowRunId: run.part.run,
     workflowUrl: run.message.url,
-    workflowState: end ? ended : isOpen ? 'RUN_STARTED' : failed ? 'RUN_FAILED' : 'RUN_SUCCESS',
+    workflowState: stateOf(end, flow, isErased),
     workflowRunCreatedAt: run.created_at,
     workflowRunCompletedAt: end && time(end.task.created_at),
     workflowRunResponse: (end && textOf(end)) || undefined,
@@ -113,7 +126,13 @@ async function runsIn(call: Call): Promise<{ runs: (Run | null)[]; cursor?: stri
 export const listLogs: Handler = async (call) => {
   const state = call.query.get('state');
   const { runs: found, cursor } = await runsIn(call);
-  const logs = await forEach(found, async (run) => (run ? [await logOf(call, run)] : []));
-  const runs = logs.flat().filter(({ workflowState }) => !state || workflowState === state);
-  return json({ runs, cursor });
+  // A first message that has run again is of the same run.
+  const byRoot = new Map(found.flatMap((run) => (run ? [[run.root, run] as const] : [])));
+  const logs: Awaited<ReturnType<typeof logOf>>[] = [];
+  // One after the other: each reads several messages at once.
+  for (const run of byRoot.values()) logs.push(await logOf(call, run));
+  return json({
+    runs: logs.filter(({ workflowState }) => !state || workflowState === state),
+    cursor,
+  });
 };

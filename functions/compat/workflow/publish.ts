@@ -5,7 +5,16 @@ import { bodyOf, bytesOf, bytesOfBody, type Message } from '../qstash/message.ts
 import { PUBLISHED } from '../qstash/names.ts';
 import { type Options, optionsOf } from '../qstash/options.ts';
 import { checkCallbacks, type Item, messageTo, type Task, taskOf } from '../qstash/task.ts';
-import { checkName, checkSleep, jsonIn, openRun, readStep, refuse, withoutEnd } from './find.ts';
+import {
+  checkName,
+  checkSleep,
+  checkStepId,
+  jsonIn,
+  openRun,
+  readStep,
+  refuse,
+  withoutEnd,
+} from './find.ts';
 import { type Run, recordKey, runKey, stepTasks, withKey } from './run.ts';
 
 type Body = Pick<Message, 'body' | 'base64'>;
@@ -71,6 +80,7 @@ function callTask(run: Run, url: string, headers: Headers, options: Options, bod
   const step = headers.get(STEP) ?? '';
   if (!options.callback) throw refuse('Upstash-Callback: a call of a workflow needs it');
   if (!/^\d{1,9}$/.test(step)) throw refuse(`${STEP}: a whole number`);
+  checkStepId(Number(step));
   const { run: name, nonce } = run.part;
   const workflow = { run: name, nonce, kind: 'call' as const, root: run.root, step };
   const { labels } = run.message;

@@ -107,7 +107,7 @@ const RECORD_ATTEMPTS = 100;
 /** A task that is not sent. It says that something has happened, once for its key. */
 export const recordIn = (
   run: Run,
-  kind: 'wait' | 'event' | 'end',
+  kind: 'wait' | 'event' | 'taken' | 'end',
   key: string[],
   more: More,
   body = '',
@@ -119,7 +119,7 @@ export const recordIn = (
     more,
   );
   const task = { ...taskIn(run, message), max_attempts: RECORD_ATTEMPTS };
-  return withKey(task, run, recordKey(run, kind, ...key));
+  return withKey(task, run, recordKey(run, ...key));
 };
 
 /**
@@ -133,7 +133,7 @@ export function stepTasks(run: Run, step: Step, body: string): [Task, ...Task[]]
   const message = messageIn(run, 'step', bodyOf(bytesOf(body)), { step: name });
   const task = withKey(taskIn(run, message), run, recordKey(run, 'step', name));
   if (concurrent === 1 || stepId === 0) return [task];
-  const lock = withKey(recordIn(run, 'event', ['lock'], {}), run, runKey(run.part.run));
+  const lock = recordIn(run, 'event', ['lock'], {});
   return [task, lock, lock];
 }
 

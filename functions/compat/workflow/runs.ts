@@ -5,10 +5,10 @@ import { type Call, done, forEach, type Handler, json } from '../qstash/call.ts'
 import { bytesOfBody, toBase64 } from '../qstash/message.ts';
 import { PUBLISHED } from '../qstash/names.ts';
 import { countIn, findIds, type MessageTask, type Page, readMessages } from '../qstash/search.ts';
-import { findRun, isEnded, runAt, runOfMessage } from './find.ts';
+import { findRun, isEnded, runAt, runsOf } from './find.ts';
 import { invokerTasks, type Run, recordIn } from './run.ts';
 
-type Child = { id: string; state: string };
+type Child = { id: string; queue: string; state: string };
 
 /** A bulk call cancels at most this many runs. */
 const MOST = 1000;
@@ -21,32 +21,48 @@ async function childrenOf(tock: CallTock, { root }: Run): Promise<Child[]> {
   while (cursor !== null) {
     const page = `limit=1000${cursor && `&cursor=${cursor}`}`;
     const answer = expectOk(await tock('GET', `/v1/tasks/${root}/children?${page}`));
-    all.push(...answer.children);
+    all.push(...answer.children.filter(({ queue }: Child) => queue === PUBLISHED));
     cursor = answer.cursor;
   }
   return all;
 }
 
-/** All tasks of a run: its first one, those after it, and the reruns of these. */
-async function tasksOf(tock: CallTock, run: Run): Promise<Child[]> {
+/** Any task may have the first one of a run as its parent, so a message proves by the nonce that it is of the run. */
+const isOf =
+  ({ part, tenant }: Run) =>
+  ({ task, message: { workflow } }: MessageTask): boolean =>
+    workflow?.nonce === part.nonce && task.tenant === tenant;
+
+/** All tasks that may be of a run: its first one, those after it, and the reruns of these. */
+export async function tasksOf(tock: CallTock, run: Run): Promise<Child[]> {
   const children = await childrenOf(tock, run);
-  const dead = children.filter(({ state }) => state === 'dead').map(({ id }) => id);
+  const dead = new Set(children.filter(({ state }) => state === 'dead').map(({ id }) => id));
   const all = [...children];
   for (let ids = [run.root, ...dead]; ids.length > 0; ) {
-    const tasks = (await readMessages(tock, ids)).map(({ task }) => task);
-    all.push(...tasks.filter(({ id }) => !dead.includes(id)));
+    const tasks = (await readMessages(tock, ids)).filter(isOf(run)).map(({ task }) => task);
+    all.push(...tasks.filter(({ id }) => !dead.has(id)));
     ids = tasks.flatMap(({ reruns }) => reruns.map(({ id }) => id));
   }
   return all;
 }
 
-/** All messages of a run, in the order in which they were added. */
-export async function messagesOf(tock: CallTock, run: Run): Promise<MessageTask[]> {
-  const ids = (await tasksOf(tock, run)).map(({ id }) => id);
+/** The messages of a run among tasks, in the order in which they were added. */
+export async function messagesIn(tock: CallTock, run: Run, tasks: Child[]): Promise<MessageTask[]> {
+  const ids = tasks.map(({ id }) => id);
   // An id may have more digits than a number keeps.
   ids.sort((a, b) => a.length - b.length || (a < b ? -1 : 1));
-  const messages = await readMessages(tock, ids);
-  return messages.filter(({ message }) => message.workflow?.nonce === run.part.nonce);
+  return (await readMessages(tock, ids)).filter(isOf(run));
+}
+
+/** The messages of a run, in these states or in any. */
+export async function messagesOf(
+  tock: CallTock,
+  run: Run,
+  states?: readonly string[],
+): Promise<MessageTask[]> {
+  const tasks = await tasksOf(tock, run);
+  const wanted = states ? tasks.filter(({ state }) => states.includes(state)) : tasks;
+  return messagesIn(tock, run, wanted);
 }
 
 /** Whether a message is one of those that a delivery contains. */
@@ -70,7 +86,7 @@ async function recordEnd(
   const isOurs = invoker !== null && invoker.part.nonce === nonce;
   const outcome = { body, ...(state === 'cancelled' && { isCanceled: true }) };
   await addTasks(tock, [
-    recordIn(run, 'end', [], { state }, body),
+    recordIn(run, 'end', ['end'], { state }, body),
     ...(isOurs ? invokerTasks(invoker, run, outcome) : []),
   ]);
 }
@@ -78,12 +94,11 @@ async function recordEnd(
 /** Cancels a run that goes on; returns whether it did. */
 export async function cancelRun(tock: CallTock, run: Run): Promise<boolean> {
   if (await isEnded(tock, run)) return false;
-  const open = async () =>
-    (await tasksOf(tock, run)).filter(({ state }) => unfinished.includes(state));
+  const open = () => messagesOf(tock, run, unfinished);
   if ((await open()).length === 0) return false;
   await recordEnd(tock, run, 'cancelled', '');
   // From now on no message is added.
-  const ids = (await open()).map(({ id }) => id);
+  const ids = (await open()).map(({ task }) => task.id);
   if (ids.length > 0) expectOk(await tock('POST', '/v1/tasks/cancel', { ids }));
   return true;
 }
@@ -144,16 +159,9 @@ async function openRuns(call: Call): Promise<Run[]> {
   const [url, isExact] = [query.get('workflowUrl'), query.get('workflowUrlExactMatch') === 'true'];
   for (const name of ['workflowUrl', 'workflowUrlExactMatch', 'count']) query.delete(name);
   const messages = await search(call, query, unfinished, { workflow: {} });
-  const named = new Map(
-    messages.map((one) => {
-      const { root = one.task.id, nonce } = one.message.workflow ?? {};
-      return [`${root} ${nonce}`, one];
-    }),
-  );
-  const runs = await forEach([...named.values()], (one) => runOfMessage(call.tock, one));
   const isWanted = ({ message }: Run) =>
     url === null || (isExact ? message.url === url : message.url.startsWith(url));
-  return runs.flatMap((run) => (run && isWanted(run) ? run : []));
+  return (await runsOf(call.tock, messages)).map(({ run }) => run).filter(isWanted);
 }
 
 /** Cancels runs by their ids or by filters. */
@@ -165,6 +173,8 @@ export const cancelRuns: Handler = async (call) => {
     names.length > 0
       ? await forEach([...new Set(names)], (name) => findRun(tock, name))
       : (await openRuns(call)).slice(0, countIn(query, MOST, MOST));
-  const cancelled = await forEach(runs, async (run) => run && cancelRun(tock, run));
-  return json({ cancelled: cancelled.filter(Boolean).length });
+  let cancelled = 0;
+  // One after the other: each reads several messages at once.
+  for (const run of runs) if (run && (await cancelRun(tock, run))) cancelled++;
+  return json({ cancelled });
 };

@@ -99,3 +99,60 @@ test('a failed call of a failure function is made again, and dead letters are de
   expect(await client.dlq.delete({ filter: { label: 'function' } })).toMatchObject({ deleted: 1 });
   expect((await client.dlq.list({ filter: { label: 'function' } })).messages).toEqual([]);
 });
+
+test('a run with several failed steps is restarted once, also by a repeated call', async () => {
+  const starts: string[] = [];
+  const url = await serveAt('/restarted', async (context) => {
+    const { workflowRunId } = context;
+    await context.run('start', () => void starts.push(workflowRunId));
+    await Promise.all(
+      ['a', 'b'].map((name) =>
+        context.run(name, () => {
+          throw new Error(name);
+        }),
+      ),
+    );
+  });
+  await client.trigger({ url, retries: 0, label: 'restarted' });
+  await world.deliver();
+  const filter = { label: 'restarted' };
+  expect((await client.dlq.list({ filter })).messages).toHaveLength(2);
+  const restart = async () => (await client.dlq.restart({ filter })).workflowRuns;
+  const first = await restart();
+  expect(first).toMatchObject([{ workflowRunId: expect.stringMatching(/^wfr_[0-9a-f]{32}$/) }]);
+  // The answer was lost.
+  expect(await restart()).toEqual(first);
+  starts.length = 0;
+  await world.deliver();
+  expect(starts).toEqual([first[0]?.workflowRunId]);
+});
+
+test('a first message that runs again belongs to its run', async () => {
+  let broken = true;
+  const log: string[] = [];
+  const url = await serveAt('/first', async (context) => {
+    if (broken) throw new Error('broken');
+    await context.run('only', () => void log.push('only'));
+  });
+  const { workflowRunId } = await client.trigger({ url, retries: 0, label: 'first' });
+  await world.deliver();
+  broken = false;
+  await client.dlq.resume({ filter: { label: 'first' } });
+  await world.deliver();
+  expect(log).toEqual(['only']);
+  const { runs } = await client.logs({ filter: { label: 'first' } });
+  expect(runs).toMatchObject([{ workflowRunId, workflowState: 'RUN_SUCCESS' }]);
+  // Of a run that has ended, no message is delivered.
+  const { body } = await world.tock.send('GET /v1/tasks?queue=qstash&limit=1000');
+  const ids = [];
+  for (const { id } of body.tasks) {
+    const { payload, state } = (await world.tock.send(`GET /v1/tasks/${id}`)).body;
+    const { run, kind } = payload?.qstash.workflow ?? {};
+    if (run === workflowRunId && kind === 'init' && state === 'done') ids.push(id);
+  }
+  expect(ids).toHaveLength(1);
+  const deliveries = world.at('/first').length;
+  await world.tock.send('POST /v1/tasks/rerun', { body: { ids } });
+  await world.deliver();
+  expect(world.at('/first')).toHaveLength(deliveries);
+});

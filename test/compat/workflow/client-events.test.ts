@@ -83,3 +83,64 @@ test('a workflow notifies another one', async () => {
   await world.deliver();
   expect(got.splice(0)).toContainEqual(1);
 });
+
+test('an early notification is for one wait, and each of several for another', async () => {
+  const url = await serveAt('/turns', async (context) => {
+    await context.sleep('nap', 60);
+    for (const step of ['first', 'second', 'third']) {
+      const { eventData } = await context.waitForEvent(step, 'turn', { timeout: '1d' });
+      await context.run(`after ${step}`, () => void got.push(eventData));
+    }
+  });
+  const { workflowRunId } = await client.trigger({ url });
+  await world.deliver();
+  const notify = (eventData: unknown) =>
+    client.notify({ eventId: 'turn', eventData, workflowRunId });
+  expect(await notify(1)).toEqual([]);
+  expect(await notify(2)).toEqual([]);
+  await world.deliverLater();
+  expect(got.splice(0)).toEqual([1, 2]);
+  expect(await client.getWaiters({ eventId: 'turn' })).toHaveLength(1);
+  expect(await notify(3)).toHaveLength(1);
+  await world.deliver();
+  expect(got.splice(0)).toEqual([3]);
+});
+
+test('a wait that is repeated after a lost answer takes no second notification', async () => {
+  const url = await serveAt('/repeated', (context) => context.sleep('nap', 60));
+  const { workflowRunId } = await client.trigger({ url });
+  await world.deliver();
+  for (const eventData of [1, 2])
+    await client.notify({ eventId: 'repeated', eventData, workflowRunId });
+  const wait = async (stepId: number) => {
+    const step = { stepId, stepName: `${stepId}`, stepType: 'Wait', concurrent: 1 };
+    const body = JSON.stringify({ url, timeout: '1d', timeoutUrl: url, step });
+    const headers = { 'Upstash-Workflow-RunId': workflowRunId };
+    expect((await world.send('POST /v2/wait/repeated', { headers, body })).status).toBe(200);
+    const steps = await world.send(`GET /v2/workflows/runs/${workflowRunId}`);
+    return JSON.parse(steps.text)
+      .map(({ body: text }: { body: string }) => JSON.parse(atob(text) || 'null'))
+      .filter((one: { waitEventId?: string } | null) => one?.waitEventId === 'repeated')
+      .map(({ stepId: id, out }: { stepId: number; out: string }) => [id, atob(out)]);
+  };
+  expect(await wait(2)).toEqual([[2, '1']]);
+  expect(await wait(2)).toEqual([[2, '1']]);
+  expect(await wait(3)).toEqual([
+    [2, '1'],
+    [3, '2'],
+  ]);
+  await client.cancel(workflowRunId);
+});
+
+test('data that is too large for so many waiters is refused, and none gets it', async () => {
+  const url = await waiting('/crowd', 'crowd');
+  const count = 14;
+  await client.trigger(Array.from({ length: count }, () => ({ url })));
+  await world.deliver();
+  const { status, text } = await world.send('POST /v2/notify/crowd', {
+    body: 'x'.repeat(4_900_000),
+  });
+  expect([status, text]).toEqual([422, expect.stringContaining(`${count} steps`)]);
+  expect(await client.getWaiters({ eventId: 'crowd' })).toHaveLength(count);
+  await client.cancel({ all: true });
+});

@@ -90,3 +90,63 @@ test('an error that forbids retries fails the run at once, and one with a time i
   await world.deliverLater();
   expect(await logOf(busy.workflowRunId)).toMatchObject({ workflowState: 'RUN_SUCCESS' });
 });
+
+test('a failure of the database before the only attempt does not end the run', async () => {
+  const log: string[] = [];
+  const url = await serveAt('/read', async (context) => {
+    await context.run('only', () => void log.push('only'));
+  });
+  const { workflowRunId } = await client.trigger({ url, retries: 0 });
+  world.tock.loseAnswer('tock.children');
+  await world.deliver();
+  expect(log).toEqual(['only']);
+  expect(await logOf(workflowRunId)).toMatchObject({ workflowState: 'RUN_SUCCESS' });
+});
+
+test('a run whose steps are too large for one delivery fails, and its failure function learns why', async () => {
+  const failures: string[] = [];
+  const large = 'x'.repeat(3_000_000);
+  const url = await serveAt(
+    '/large',
+    async (context) => {
+      for (const name of ['a', 'b', 'c', 'd']) await context.run(name, () => large);
+    },
+    { failureFunction: async ({ failResponse }) => void failures.push(failResponse) },
+  );
+  const { workflowRunId } = await client.trigger({ url, retries: 3 });
+  // On a slow machine a call of deliver() has too little time for all.
+  for (let n = 0; n < 10 && failures.length === 0; n++) await world.deliver();
+  expect(failures).toEqual([expect.stringContaining('more than 8388608 bytes')]);
+  expect(await logOf(workflowRunId)).toMatchObject({ workflowState: 'RUN_FAILED' });
+  const sizes = world.at('/large').map(({ body }) => body.length);
+  expect(Math.max(...sizes)).toBeLessThan((8_388_608 * 4) / 3);
+});
+
+test('a run whose message alone is cancelled or has expired has not succeeded', async () => {
+  const url = await serveAt('/silent', (context) => context.sleep('nap', 60));
+  const cancelled = await client.trigger({ url, delay: '1h', label: 'cancelled' });
+  const expired = await client.trigger({ url, delay: '1h' });
+  expect(await logOf(cancelled.workflowRunId)).toMatchObject({ workflowState: 'RUN_STARTED' });
+  const filter = { label: 'cancelled' };
+  await world.qstash.messages.cancel({ filter });
+  await world.tock.owner.query(
+    `update tock.waiting set options = coalesce(options, '{}') || jsonb_build_object('expires_at', now())
+     where queue = 'qstash' and payload::jsonb #>> '{qstash,workflow,run}' = $1`,
+    [expired.workflowRunId],
+  );
+  expect(await logOf(cancelled.workflowRunId)).toMatchObject({ workflowState: 'RUN_CANCELED' });
+  expect(await logOf(expired.workflowRunId)).toMatchObject({ workflowState: 'RUN_FAILED' });
+});
+
+test('a run whose dead letter is deleted stays a failed one', async () => {
+  const url = await serveAt('/deleted', async (context) => {
+    await context.run('fine', () => 1);
+    await context.run('bad', () => {
+      throw new Error('bad');
+    });
+  });
+  const { workflowRunId } = await client.trigger({ url, retries: 0, label: 'deleted' });
+  await world.deliver();
+  await client.dlq.delete({ filter: { label: 'deleted' } });
+  expect(await logOf(workflowRunId)).toMatchObject({ workflowState: 'RUN_FAILED' });
+});

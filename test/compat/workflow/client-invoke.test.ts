@@ -10,6 +10,7 @@ let url: string;
 
 const child = createWorkflow(async (context) => {
   const { n } = context.requestPayload as { n: number };
+  if (n === -2) await context.sleep('before', 60);
   const square = await context.run('square', () => {
     if (n < 0) throw new Error('negative');
     return n * n;
@@ -73,4 +74,16 @@ test('a workflow learns of the failure or the cancel of the one that it invokes'
   expect(await client.cancel('wfr_c100')).toEqual({ cancelled: 1 });
   await world.deliver();
   expect(got.splice(0)[0]).toMatchObject({ workflowRunId: 'wfr_c100', isCanceled: true });
+});
+
+test('a failed run whose invoker is gone keeps its own error', async () => {
+  const { workflowRunId } = await client.trigger({ url, body: { n: -2 }, retries: 0 });
+  await world.deliver();
+  const key = encodeURIComponent(`qstash run ${workflowRunId}`);
+  const { body } = await world.tock.send(`GET /v1/tasks?queue=qstash&unique_key=${key}`);
+  await world.tock.send(`DELETE /v1/tasks/${body.tasks[0].id}/payload`);
+  await world.deliverLater();
+  const { messages } = await client.dlq.list({ filter: { workflowRunId: 'wfr_c-2' } });
+  expect(messages).toMatchObject([{ responseStatus: 500 }]);
+  expect(messages[0]?.responseBody).toContain('negative');
 });

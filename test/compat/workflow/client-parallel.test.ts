@@ -52,9 +52,10 @@ test('results of one run are added one after the other, so that one delivery see
   const { owner } = world.tock;
   // As a call that has added a result, and has not committed yet.
   await owner.query('begin');
-  await owner.query('select from tock.unique_keys where unique_key = $1 for update', [
-    `qstash run ${run}`,
-  ]);
+  await owner.query(
+    `select from tock.unique_keys where unique_key like 'qstash lock %'
+     order by created_at desc limit 1 for update`,
+  );
   const added = add(3);
   const waiting = async () =>
     (
@@ -97,4 +98,18 @@ test('sleeps and events wait beside steps, and what ends last goes on', async ()
     expect(ended.at(-1)).toEqual(['a', { eventData: order, timeout: false }]);
   }
   expect(ended).toHaveLength(2);
+});
+
+test('results of a run whose first message was cancelled do not take its name', async () => {
+  const url = await serveAt('/unnamed', (context) => context.sleep('nap', 3600));
+  const { workflowRunId } = await client.trigger({ url, delay: '1h', label: 'unnamed' });
+  await world.qstash.messages.cancel({ filter: { label: 'unnamed' } });
+  for (const stepId of [2, 3]) {
+    const { status } = await world.send(`POST /v2/publish/${url}`, {
+      headers: { 'Upstash-Workflow-RunId': workflowRunId },
+      body: JSON.stringify({ stepId, stepName: 'a', stepType: 'Run', concurrent: 2 }),
+    });
+    expect([stepId, status]).toEqual([stepId, 201]);
+  }
+  await client.cancel(workflowRunId);
 });

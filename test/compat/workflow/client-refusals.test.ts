@@ -48,6 +48,16 @@ test('hostile requests are refused with a reason, add nothing, and are no error 
     [`POST /v2/publish/${url}`, step(run, result(2), { 'Upstash-Delay': 'soon' })],
     [`POST /v2/publish/${url}`, step(run, result(2), { 'Upstash-Cron': '* * * * *' })],
     [`POST /v2/publish/${url}`, step(run, result(2), callTo)],
+    [`POST /v2/publish/${url}`, step(run, result(1001))],
+    [`POST /v2/publish/${url}`, step(run, result(0, { targetStep: 1001, concurrent: 2 }))],
+    [
+      `POST /v2/publish/${url}`,
+      step(run, '', {
+        ...callTo,
+        'Upstash-Callback': url,
+        'Upstash-Callback-Forward-Upstash-Workflow-StepId': '1001',
+      }),
+    ],
     [`POST /v2/publish/ftp://a.example/x`, step(run, result(2))],
     [`POST /v2/publish/group`, step(run, result(2))],
     [`POST /v2/enqueue/mail/${url}`, step(run, result(2))],
@@ -59,6 +69,7 @@ test('hostile requests are refused with a reason, add nothing, and are no error 
     ],
     ['POST /v2/wait/e', step(run, { ...wait, timeout: 'long' })],
     ['POST /v2/wait/e', step(run, { ...wait, step: {} })],
+    ['POST /v2/wait/e', step(run, { ...wait, step: result(1001) })],
     ['POST /v2/wait/e', step(run, '')],
     [`POST /v2/wait/${'e'.repeat(201)}`, step(run, wait)],
     ['POST /v2/wait/%00', step(run, wait)],
@@ -150,5 +161,13 @@ test('keys for other queues, with other scopes or unknown ones reach no run', as
   }
   expect(await statusOf(writer, calls[0] as (typeof calls)[number])).toBe(403);
   expect(await counts()).toEqual(before);
+  await client.cancel(run);
+});
+
+test('the client shows that a run has too many steps', async () => {
+  const { url, run } = await openRun('many');
+  const { text } = await world.send(`POST /v2/publish/${url}`, step(run, result(1001)));
+  expect(JSON.parse(text)).toEqual({ error: 'A workflow run has up to 1000 steps.' });
+  expect((await world.send(`POST /v2/publish/${url}`, step(run, result(1000)))).status).toBe(201);
   await client.cancel(run);
 });

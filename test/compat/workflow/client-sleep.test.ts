@@ -49,3 +49,22 @@ test('a sleep beyond the retention of the queue is refused, since the run would 
   expect(await secondsLeft()).toBeCloseTo(8 * 86_400, -2);
   await client.cancel(again.workflowRunId);
 });
+
+test('a short sleep is compared with the retention too, and a wait is cut to it', async () => {
+  await world.tock.send('PUT /v1/queues/qstash', { body: { retention_seconds: 3600 } });
+  const sleep = (path: string, duration: '50m' | '2h') =>
+    serveAt(path, (context) => context.sleep('nap', duration));
+  const long = await client.trigger({ url: await sleep('/over', '2h'), retries: 0 });
+  await world.deliver();
+  const { messages } = await client.dlq.list({ filter: long });
+  expect(messages[0]?.responseBody).toContain('retention_seconds');
+  const short = await client.trigger({ url: await sleep('/under', '50m') });
+  await world.deliver();
+  expect(await secondsLeft()).toBeCloseTo(3000, -2);
+  await client.cancel(short.workflowRunId);
+  const url = await serveAt('/wait', (context) => context.waitForEvent('wait', 'e'));
+  const wait = await client.trigger({ url });
+  await world.deliver();
+  expect(await secondsLeft()).toBeCloseTo(3240, -2);
+  await client.cancel(wait.workflowRunId);
+});

@@ -57,7 +57,8 @@ test('a message to the endpoint starts a run, and flow control limits all its de
   const sent = [];
   for (const { id } of own) {
     const { options, payload } = (await world.tock.send(`GET /v1/tasks/${id}`)).body;
-    if (payload.qstash.workflow.kind !== 'end') sent.push(options.concurrency_key);
+    const isSent = !['event', 'end'].includes(payload.qstash.workflow.kind);
+    if (isSent) sent.push(options.concurrency_key);
   }
   expect(new Set(sent)).toEqual(new Set(['one']));
   expect(sent.length).toBe(6);
@@ -77,4 +78,17 @@ test('a step is four statements, and so are the plans of parallel steps', async 
   expect((await world.send('POST /v2/batch', { body })).status).toBe(200);
   expect(world.tock.statements).toHaveLength(4);
   await client.cancel(run);
+});
+
+test('the statement of a delivery is so cheap for the planner that PostgreSQL does not compile it', async () => {
+  const { statements, owner } = world.tock;
+  statements.length = 0;
+  await client.trigger({ url: await serveAt('/cheap', async () => {}) });
+  await world.deliver();
+  const text = statements.find((one) => one.text.includes('tock.children('))?.text;
+  const values = ['1', '0', 'qstash', null, 'x', 1];
+  const { rows } = await owner.query(`explain (format json) ${text}`, values);
+  const { rows: settings } = await owner.query('show jit_above_cost');
+  const [{ Plan: plan }] = rows[0]['QUERY PLAN'];
+  expect(plan['Total Cost']).toBeLessThan(Number(settings[0].jit_above_cost));
 });

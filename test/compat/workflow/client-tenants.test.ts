@@ -1,6 +1,8 @@
 import { Client as QStash } from '@upstash/qstash';
 import { Client } from '@upstash/workflow';
 import { beforeAll, expect, test } from 'vitest';
+import type { Claimed } from '../../../client/types.ts';
+import { readRun } from '../../../functions/compat/workflow/deliver.ts';
 import { world } from '../qstash/world.ts';
 import { client, serveAt, useWorkflow } from './world.ts';
 
@@ -119,4 +121,61 @@ test('a forged wait neither reaches the run of another tenant nor stops a notify
   expect(await client.notify({ eventId: 'go', eventData: 5 })).toHaveLength(1);
   await world.deliver();
   expect(log.splice(0)).toEqual(['a/c~me 5']);
+});
+
+test('a task that names a run as its parent is none of its steps, and not cancelled with it', async () => {
+  await client.cancel({ all: true });
+  const log: string[] = [];
+  const url = await serveAt('/parent', async (context) => {
+    await context.run('first', () => void log.push('first'));
+    await context.sleep('nap', 60);
+    await context.run('last', () => void log.push('last'));
+  });
+  const { workflowRunId } = await client.trigger({ url });
+  const { body } = await world.tock.send('GET /v1/tasks?queue=qstash&state=ready');
+  const parent = body.tasks[0].id;
+  const foreign = await world.tock.makeKey(['enqueue'], ['foreign']);
+  // More than a page of children, which are before the steps.
+  const add = (queue: string, key: string, task: object, count: number) =>
+    world.tock.send(`POST /v1/queues/${queue}/tasks`, {
+      key,
+      body: { tasks: Array.from({ length: count }, () => ({ ...task, parent })) },
+    });
+  expect((await add('foreign', foreign, {}, 1500)).status).toBe(201);
+  const { payload } = (await world.tock.send(`GET /v1/tasks/${parent}`)).body;
+  const workflow = { ...payload.qstash.workflow, kind: 'end', nonce: 'guessed', root: parent };
+  const end = { payload: { qstash: { ...payload.qstash, workflow } }, push_url: url };
+  expect((await add('qstash', world.tock.key, end, 1)).status).toBe(201);
+  await world.deliver();
+  expect(log).toEqual(['first']);
+  expect((await client.logs({ workflowRunId })).runs).toMatchObject([
+    { workflowState: 'RUN_STARTED' },
+  ]);
+  expect(await client.cancel(workflowRunId)).toEqual({ cancelled: 1 });
+  const cancelled = await world.tock.send('GET /v1/tasks?queue=foreign&state=cancelled');
+  expect(cancelled.body.tasks).toEqual([]);
+});
+
+test('a message without the nonce of the run that it names reads nothing of it', async () => {
+  await client.cancel({ all: true });
+  await client.trigger({ url: world.on('/plain', 200), delay: '1h' });
+  const { body } = await world.tock.send('GET /v1/tasks?queue=qstash&state=waiting');
+  const root = body.tasks[0].id;
+  const rows: number[] = [];
+  const read = (nonce: string, tenant: string | null) =>
+    world.tock.connect({}, (query) => {
+      const counted: typeof query = async (text, values) => {
+        const page = await query(text, values);
+        rows.push(page.length);
+        return page;
+      };
+      return readRun(counted, { nonce, root }, { id: '1', queue: 'qstash', tenant } as Claimed);
+    });
+  const { payload } = (await world.tock.send(`GET /v1/tasks/${root}`)).body;
+  const { nonce } = payload.qstash.workflow;
+  expect(await read('guessed', null)).toBeNull();
+  expect(await read(nonce, 'other')).toBeNull();
+  expect(rows).toEqual([0, 0]);
+  expect(await read(nonce, null)).toMatchObject({ run: { root }, steps: [], ended: false });
+  await client.cancel({ all: true });
 });
