@@ -33,12 +33,13 @@ export async function checkCoordinator(client: pg.Client): Promise<void> {
   }
 }
 
+/** True if the cluster has a directory with nodes. One without was ended in the middle of `tock nodes init`. */
 export async function hasDirectory(client: pg.Client): Promise<boolean> {
-  const [found] = await runStatement<{ exists: boolean }>(
+  const [made] = await runStatement<{ exists: boolean }>(
     client,
     "select pg_catalog.to_regclass('tock_nodes.nodes') is not null as exists",
   );
-  return found?.exists ?? false;
+  return (made?.exists ?? false) && (await readNodes(client)).length > 0;
 }
 
 /** Refuses unless the connection is to a coordinator with a directory. */

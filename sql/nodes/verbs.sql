@@ -99,9 +99,10 @@ $$;
 comment on function tock_nodes.task is 'tock.task() on the node of the task.';
 
 create or replace function tock_nodes.copy_key(p_key jsonb, p_overlap_seconds integer default null)
-returns boolean language sql volatile as $$
-  select tock.copy_key(p_key, coalesce(p_overlap_seconds, 86400))
-$$;
+returns boolean language plpgsql volatile as $$
+begin
+  return tock.copy_key(p_key, coalesce(p_overlap_seconds, 86400));
+end $$;
 
 comment on function tock_nodes.copy_key is
   'tock.copy_key() on the node that runs it: ask() calls it on each node.';

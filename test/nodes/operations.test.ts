@@ -70,7 +70,7 @@ here(
   async () => {
     await cli('nodes', 'place', 'busy', nameOf(1));
     const [first] = servers.slice(1);
-    const key = await tock(['key', 'create', 'k', '--scopes', 'read'], {
+    const key = await tock(['key', 'create', 'k', '--scope', 'read'], {
       env: { DATABASE_URL: first?.url },
     });
     expect(key.code).toBe(0);
