@@ -62,16 +62,15 @@ test('the load calls every route except those listed here', async () => {
 });
 
 /**
- * Verbs that the load leaves out: those of pools, the archive and settings, and those that other verbs and the
+ * Verbs that the load leaves out: those of pools, nodes, the archive and settings, and those that other verbs and the
  * HTTP API call.
  */
 const apartInSql = `
   add_tasks archive archive_abandoned archive_deleted archive_emptied archive_erased archive_erasing
   archive_part archive_rewriting archive_rewritten archive_search archive_unwanted archived assign_task
-  assign_tasks children claim_body claim_for_worker collect_metrics create_event_link create_segments
-  deactivate_streams
-  drop_expired_segments drop_queue drop_schedule enable_archive_by_default end_segment enqueue_task erase
-  fire_schedules guard has_push http_claim_any isolate_tenants join_pool lease_headers
+  assign_tasks children claim_body claim_for_worker collect_metrics copy_key create_event_link
+  create_segments deactivate_streams drop_expired_segments drop_queue drop_schedule enable_archive_by_default end_segment enqueue_task erase
+  fire_schedules found_range guard has_push http_claim_any isolate_tenants join_pool lease_headers
   leave_pool own_request_id own_tenant parent_counts parents pause_schedule pool promote prune push_queues
   push_secret put_archive queue queue_of_lease queue_of_schedule queue_of_task queues_of_key readable
   readable_links reap reap_pools record_archive_step reset_concurrency_key reset_limits resume_schedule
