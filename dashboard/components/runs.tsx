@@ -150,7 +150,7 @@ export function Runs({ task, steps }: { task: TaskAnswer; steps: Step[] }) {
           },
           {
             name: 'Report',
-            present: (run) => run.error ?? run.note ?? run.progress ?? run.cancel_requested_at,
+            present: (run) => run.error ?? run.note ?? run.progress ?? run.cancel_requested,
             show: (run) => (
               <>
                 {run.progress !== null && `${run.progress} % `}

@@ -126,7 +126,7 @@ const run = z.strictObject({
   ended_at: moment,
   cancel_requested: s.flag.describe('Whether a cancel reached the run while it was running.'),
   cancel_requested_at: moment.describe(
-    'When a cancel of this run was requested. The last run keeps it after its end.',
+    'When a run that is still running was asked to stop.',
   ),
   ...progress,
   result: s.anything.describe('The result; above 4,096 bytes {"shortened": true}.'),

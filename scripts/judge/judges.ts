@@ -69,6 +69,8 @@ export const judges: Record<string, Judge> = {
       'addopts=',
       '-o',
       'python_classes=test_*',
+      '-E',
+      'sqs',
       '-v',
     ],
     tests: ['t/integration/test_sqs.py'],

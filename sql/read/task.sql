@@ -92,7 +92,7 @@ begin
     progress := case when v_run.state = 'running' then v_run.progress end;
     note := case when v_run.state = 'running' then v_run.note end;
     state := case when v_run.state in ('failed', 'lost', 'superseded') then 'dead' else v_run.state end;
-    if v_run.cancel_requested or v_run.next_id is null then
+    if v_run.cancel_requested then
       select o.created_at into v_asked_at from tock.run_overrides o where o.kind = 'cancelled'
         and o.stream = tock.stream_of(v_next) and o.position = tock.position_of(v_next);
     end if;
