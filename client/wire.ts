@@ -425,7 +425,7 @@ export type Routes = {
         ended_at: string | null;
         /** Whether a cancel reached the run while it was running. */
         cancel_requested: boolean;
-        /** When a cancel of this run was requested. The last run keeps it after its end. */
+        /** When a run that is still running was asked to stop. */
         cancel_requested_at: string | null;
         /** The last reported progress, 0 to 100. */
         progress: number | null;
