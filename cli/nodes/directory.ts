@@ -49,16 +49,23 @@ export async function checkDirectory(client: pg.Client): Promise<void> {
     throw new Failure('This cluster has no directory yet.', 'Make it: tock nodes init URL...');
 }
 
+/**
+ * Makes the roles that are missing here. Citus must not copy them: it would take away the login and password that a role
+ * of this name has on a node.
+ */
+async function makeRoles(client: pg.Client): Promise<void> {
+  await runStatement(client, 'set citus.enable_ddl_propagation = off');
+  for (const role of roles) {
+    const known = 'select from pg_catalog.pg_roles where rolname = $1';
+    if ((await runStatement(client, known, [role])).length === 0)
+      await runStatement(client, `create role ${role} nologin`);
+  }
+  await runStatement(client, 'reset citus.enable_ddl_propagation');
+}
+
 /** Makes the directory on the coordinator, or replaces its functions. Citus copies it to all nodes. */
 export async function makeDirectory(client: pg.Client, owner: string): Promise<void> {
-  for (const role of roles) {
-    const [known] = await runStatement(
-      client,
-      'select from pg_catalog.pg_roles where rolname = $1',
-      [role],
-    );
-    if (!known) await runStatement(client, `create role ${role} nologin`);
-  }
+  await makeRoles(client);
   for (const file of readSql().nodes) await apply(client, file);
   // The verbs of a node run with the rights of the owner of the schema tock, and ask the directory.
   const grantee = client.escapeIdentifier(owner);
