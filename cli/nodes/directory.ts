@@ -7,8 +7,6 @@ import { runStatement } from '../statement.ts';
 /** A node: `key` is that of its first range, by which ask() reaches it. */
 export type Node = { node: number; name: string; address: string; ranges: number[]; key: string };
 
-const roles = ['tock_producer', 'tock_worker', 'tock_admin', 'tock_edge'];
-
 const scale = 'See docs/operating/scale.md.';
 
 /** Refuses unless the connection is to the coordinator of a cluster of Citus. */
@@ -49,23 +47,8 @@ export async function checkDirectory(client: pg.Client): Promise<void> {
     throw new Failure('This cluster has no directory yet.', 'Make it: tock nodes init URL...');
 }
 
-/**
- * Makes the roles that are missing here. Citus must not copy them: it would take away the login and password that a role
- * of this name has on a node.
- */
-async function makeRoles(client: pg.Client): Promise<void> {
-  await runStatement(client, 'set citus.enable_ddl_propagation = off');
-  for (const role of roles) {
-    const known = 'select from pg_catalog.pg_roles where rolname = $1';
-    if ((await runStatement(client, known, [role])).length === 0)
-      await runStatement(client, `create role ${role} nologin`);
-  }
-  await runStatement(client, 'reset citus.enable_ddl_propagation');
-}
-
 /** Makes the directory on the coordinator, or replaces its functions. Citus copies it to all nodes. */
 export async function makeDirectory(client: pg.Client, owner: string): Promise<void> {
-  await makeRoles(client);
   for (const file of readSql().nodes) await apply(client, file);
   // The verbs of a node run with the rights of the owner of the schema tock, and ask the directory.
   const grantee = client.escapeIdentifier(owner);
