@@ -7,6 +7,7 @@ import { plural } from '../table.ts';
 import { atCoordinator, withNodes } from './coordinator.ts';
 import { ask, hasDirectory, makeDirectory, nodeNamed, pin, readNodes } from './directory.ts';
 import { addToCitus, copySettings, type Joining, prepare, register } from './join.ts';
+import { copyRoles } from './roles.ts';
 
 const logger = (options: Options) => (line: string) => {
   if (!options.json) process.stdout.write(`${line}\n`);
@@ -61,6 +62,7 @@ export async function init(
     }
     const numbers: number[] = [];
     for (const node of joining) numbers.push(await addToCitus(client, node));
+    await copyRoles(client, urls[0] as string);
     await makeDirectory(client, joining[0]?.owner ?? '');
     for (const [at, node] of joining.entries())
       await register(client, numbers[at] as number, node, log);

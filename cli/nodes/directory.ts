@@ -7,8 +7,6 @@ import { runStatement } from '../statement.ts';
 /** A node: `key` is that of its first range, by which ask() reaches it. */
 export type Node = { node: number; name: string; address: string; ranges: number[]; key: string };
 
-const roles = ['tock_producer', 'tock_worker', 'tock_admin', 'tock_edge'];
-
 const scale = 'See docs/operating/scale.md.';
 
 /** Refuses unless the connection is to the coordinator of a cluster of Citus. */
@@ -51,14 +49,6 @@ export async function checkDirectory(client: pg.Client): Promise<void> {
 
 /** Makes the directory on the coordinator, or replaces its functions. Citus copies it to all nodes. */
 export async function makeDirectory(client: pg.Client, owner: string): Promise<void> {
-  for (const role of roles) {
-    const [known] = await runStatement(
-      client,
-      'select from pg_catalog.pg_roles where rolname = $1',
-      [role],
-    );
-    if (!known) await runStatement(client, `create role ${role} nologin`);
-  }
   for (const file of readSql().nodes) await apply(client, file);
   // The verbs of a node run with the rights of the owner of the schema tock, and ask the directory.
   const grantee = client.escapeIdentifier(owner);

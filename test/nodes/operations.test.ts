@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { withClient } from '../../scripts/stack/roles.ts';
 import { tock } from '../cli/tock.ts';
 import { refusal, rows, value } from '../sql/verbs.ts';
 import { noCitus } from './citus_build.ts';
@@ -26,8 +27,10 @@ const nameOf = (node: number) => `127.0.0.1:${servers[node]?.port}`;
 beforeAll(async () => {
   if (cannot) return;
   servers = await startServers(4);
-  const [, first, second] = servers;
-  await cli('nodes', 'init', first?.url ?? '', second?.url ?? '');
+  const [, first, second] = servers as [Server, Server, Server];
+  expect(await tock(['migrate'], { env: { DATABASE_URL: first.url } })).toMatchObject({ code: 0 });
+  await withClient(first.url, (client) => client.query("alter role tock_edge login password 'x'"));
+  await cli('nodes', 'init', first.url, second.url);
   coordinator = await (servers[0] as Server).connect();
 }, 600_000);
 afterAll(() => Promise.all(servers.map((server) => server.remove())));
@@ -65,6 +68,12 @@ const findings = async (node: number) => {
   return found;
 };
 
+const login = "select rolcanlogin from pg_roles where rolname = 'tock_edge'";
+
+here('the role of the HTTP server keeps its login on a node', async () => {
+  expect(await withClient(servers[1]?.url ?? '', (first) => value(first, login))).toBe(true);
+});
+
 here(
   'a node is added beside traffic, with the keys of the others, and gets queues by place',
   async () => {
@@ -101,6 +110,7 @@ here(
       { node: 3, name: nameOf(3), ranges: [2], queues: 1 },
     ]);
     expect(moves).toEqual([]);
+    expect(await withClient(servers[1]?.url ?? '', (first) => value(first, login))).toBe(true);
   },
 );
 
