@@ -184,5 +184,5 @@ test('10,000 ready tasks over many streams are changed beside claimers: none is 
   }
   // The claims go on during a refusal, so fewer tasks are left to change after it.
   const changes = answers.filter((row) => row.changed).length;
-  expect(changes).toBeGreaterThan(refusals > 0 ? 0 : 5000);
+  expect(changes).toBeGreaterThan(refusals > 0 ? 0 : 1000);
 });
