@@ -28,8 +28,8 @@ end $$;
 create or replace function tock.is_own_transaction(p_own_transaction boolean, p_context text)
 returns boolean language sql volatile as $$
   select p_own_transaction
-    and (pg_catalog.strpos(p_context, E'\n') = 0 or (
-      p_context ~ '\nPL/pgSQL function tock_nodes\.ask\(text,text,text\[]\) line \d+ at RETURN QUERY$'
+    and (pg_catalog.strpos(p_context, E'\n') = 0 or (pg_catalog.strpos(p_context, 'tock_nodes.ask(') > 0
+      and p_context ~ '\nPL/pgSQL function tock_nodes\.ask\(text,text,text\[]\) line \d+ at RETURN QUERY$'
       and p_context !~ '\n(PL/\S+|SQL) function .*\n'))
     and pg_catalog.pg_current_xact_id_if_assigned() is null
     and pg_catalog.current_setting('transaction_isolation') = 'read committed'
