@@ -125,9 +125,7 @@ const run = z.strictObject({
   leased_until: moment.describe('The deadline of its lease.'),
   ended_at: moment,
   cancel_requested: s.flag.describe('Whether a cancel reached the run while it was running.'),
-  cancel_requested_at: moment.describe(
-    'When a run that is still running was asked to stop.',
-  ),
+  cancel_requested_at: moment.describe('When a run that is still running was asked to stop.'),
   ...progress,
   result: s.anything.describe('The result; above 4,096 bytes {"shortened": true}.'),
   error: s.anything.describe(
