@@ -192,7 +192,8 @@ test('jitter delays a fire by the same time each time it is computed, up to its 
      from tock.schedules s, tock.next_fires('jitter', p_count => 300) f where s.name = 'jitter'`,
   );
   expect(off.every(({ ms, again }) => ms === again && ms >= 0 && ms <= 30_000)).toBe(true);
-  expect(new Set(off.map(({ ms }) => Math.floor(ms / 3000))).size).toBe(10);
+  // All tenths of the time occur; the bound itself is in the last one.
+  expect(new Set(off.map(({ ms }) => Math.min(9, Math.floor(ms / 3000)))).size).toBe(10);
   const { next_fire_at, due_at } = await showSchedule(client, 'jitter');
   expect(seconds(next_fire_at, due_at) * 1000).toBe(off[0]?.ms);
 });
