@@ -43,6 +43,10 @@ export type Executor = {
   next(): Promise<void>;
   /** Resolves when there is room to claim, or the worker stops, with the outcomes that the claim is to report. */
   room(): Promise<EndWithClaim[]>;
+  /** Leaves outcomes to the claim after this one, if this one is answered soon. */
+  duringClaim<T>(claiming: Promise<T>): Promise<T>;
+  /** True if outcomes wait for the next claim. */
+  hasOutcomes(): boolean;
   whenEmpty(): Promise<void>;
   /** Adds a lease to work on; a stopping worker releases it. */
   add(lease: LeasedTasks, late: boolean): void;
@@ -66,7 +70,10 @@ export function createExecutor(options: ExecutorOptions): Executor {
   const { notify, next } = createNotifier();
   let leasedCount = 0;
   let running = 0;
+  let isClaiming = false;
   let isClaimNext = false;
+  /** Leases that have outcomes for the claim after this one. */
+  const delayed = new Set<() => void>();
   let withClaim: EndWithClaim[] = [];
   let withClaimCount = 0;
 
@@ -78,9 +85,12 @@ export function createExecutor(options: ExecutorOptions): Executor {
       report_within_ms,
       // All handlers are busy.
       canWait: () => running >= concurrency || waiting.some(({ ended }) => !ended),
+      waitForClaim(report) {
+        if (isClaiming && !stopping.aborted) delayed.add(report);
+        return isClaiming && !stopping.aborted;
+      },
       endWithClaim(ends) {
-        const isRoom = leasedCount - withClaimCount - ends.count <= low;
-        if (!isClaimNext || !isRoom || withClaim.length === MAX_ENDS) return false;
+        if (!isClaimNext || !isRoom(ends.count) || withClaim.length === MAX_ENDS) return false;
         withClaim.push(ends);
         withClaimCount += ends.count;
         notify();
@@ -122,9 +132,33 @@ export function createExecutor(options: ExecutorOptions): Executor {
     notify();
   }
 
+  /** Whether the worker claims more once `ending` tasks have ended. */
+  const isRoom = (ending = 0) => leasedCount - withClaimCount - ending <= low;
+
+  function reportDelayed(): void {
+    isClaiming = false;
+    for (const report of delayed) report();
+    delayed.clear();
+  }
+
+  async function duringClaim<T>(claiming: Promise<T>): Promise<T> {
+    isClaiming = claimsCanEnd;
+    const timer = setTimeout(reportDelayed, report_within_ms);
+    try {
+      return await claiming;
+    } catch (error) {
+      reportDelayed();
+      throw error;
+    } finally {
+      clearTimeout(timer);
+      isClaiming = false;
+    }
+  }
+
   async function room(): Promise<EndWithClaim[]> {
     isClaimNext = claimsCanEnd;
-    while (leasedCount - withClaimCount > low && !stopping.aborted) await next();
+    reportDelayed();
+    while (!isRoom() && !stopping.aborted) await next();
     isClaimNext = false;
     const ends = withClaim;
     withClaim = [];
@@ -145,6 +179,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
 
   async function finish(seconds: number): Promise<void> {
     notify();
+    reportDelayed();
     for (const batch of leases) batch.release();
     const ended = new AbortController();
     const all = whenEmpty().then(() => ended.abort());
@@ -153,5 +188,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
     await all;
   }
 
-  return { counts, count: () => leasedCount, next, room, whenEmpty, add, finish };
+  const hasOutcomes = () => delayed.size > 0;
+  const count = () => leasedCount;
+  return { counts, count, next, room, duringClaim, hasOutcomes, whenEmpty, add, finish };
 }

@@ -62,6 +62,8 @@ export type BatchOptions = {
   report_within_ms: number;
   /** True if reports may wait for more outcomes of this lease, because no handler is idle. */
   canWait(): boolean;
+  /** True if a claim is under way, which is answered soon: then `report` is called. */
+  waitForClaim(report: () => void): boolean;
   /** Takes outcomes for the next claim; false if they must be reported now. */
   endWithClaim(ends: EndWithClaim): boolean;
   counted(kind: OutcomeKind, count: number): void;
@@ -172,7 +174,7 @@ export function leaseBatch(
   async function reportAll(): Promise<void> {
     clearTimeout(timer);
     timer = undefined;
-    if (isReporting || leaveToClaim()) return;
+    if (isReporting || options.waitForClaim(reportAll) || leaveToClaim()) return;
     isReporting = true;
     while (outcomes.length > 0) {
       const batch = outcomes;

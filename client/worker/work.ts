@@ -103,15 +103,18 @@ type ClaimResult = { answer: ClaimAnswer; late: boolean };
  * a server that refuses claims still has room for the calls that end work. Null if it failed.
  */
 async function claimWithEnds(
-  { source, queues }: ClaimLoop,
+  { source, queues, executor }: ClaimLoop,
   ends: EndWithClaim[],
   options: ClaimOptions & { lease_seconds: number },
 ): Promise<ClaimResult | null> {
   const sent = performance.now();
   try {
     const withEnds = { ...options, ends: ends.map(({ end }) => end) };
-    const answer = await source.claim(queues, withEnds, AbortSignal.abort());
-    settleAll(ends, answer.ended);
+    const claiming = source.claim(queues, withEnds, AbortSignal.abort()).then((answer) => {
+      settleAll(ends, answer.ended);
+      return answer;
+    });
+    const answer = await executor.duringClaim(claiming);
     return { answer, late: performance.now() - sent > (options.lease_seconds / 3) * 1000 };
   } catch {
     settleAll(ends);
@@ -134,7 +137,8 @@ async function claim(loop: ClaimLoop, ends: EndWithClaim[]): Promise<ClaimResult
   }
   const wait_seconds = Math.min(loop.wait_seconds, Math.ceil(stopping.left()));
   try {
-    const answer = await loop.source.claim(loop.queues, { ...options, wait_seconds }, stopping);
+    const claiming = loop.source.claim(loop.queues, { ...options, wait_seconds }, stopping);
+    const answer = await (wait_seconds > 0 ? claiming : loop.executor.duringClaim(claiming));
     const waited_seconds = ends.length > 0 ? 0 : wait_seconds;
     return { answer, late: performance.now() - sent > (waited_seconds + lease_seconds / 3) * 1000 };
   } catch (error) {
@@ -174,7 +178,7 @@ async function claimLoop(loop: ClaimLoop): Promise<void> {
     const { leases, state } = claimed.answer;
     for (const leased of leases) executor.add(leased, claimed.late);
     // A claim that ends leases waits for nothing, neither tasks nor locks: the next one does.
-    if (leases.length > 0 || ends.length > 0) continue;
+    if (leases.length > 0 || ends.length > 0 || executor.hasOutcomes()) continue;
     if (loop.untilEmpty && (state === 'empty' || state === 'paused')) {
       const wasWoken = () => loop.wakeups?.count() !== wakeupsBefore;
       if (wasIdle && !wasWoken()) return;

@@ -62,7 +62,7 @@ export function singleFlight<With = never>(
         last = performance.now();
         const started_at = last;
         const wakeupsBefore = wakeups;
-        const handle = { count: () => wakeups, next: () => poll(started_at, 200) };
+        const handle = { count: () => wakeups, next: () => poll(started_at, 50) };
         await work((end - started_at) / 1000, handle, keepAlive, first ? resource : undefined);
         if (wakeups === wakeupsBefore || current !== turn) return;
         turn.missedWakeups = performance.now() >= turn.until;

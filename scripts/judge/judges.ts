@@ -57,7 +57,8 @@ export const judges: Record<string, Judge> = {
     addKey: addSessionToken,
   },
   kombu: {
-    folder: 'a checkout of github.com/celery/kombu; python3 has pytest, boto3 and pycurl',
+    folder:
+      'a checkout of github.com/celery/kombu; python3 has pytest, pycurl, and boto3 of 2025 or later',
     adapter: 'sqs',
     program: 'python3',
     args: [

@@ -165,6 +165,28 @@ test('a worker that goes from task to task needs one request for each', async ()
   expect(there.seen).toHaveLength(22);
 });
 
+test('tasks that end during a claim are reported by the next claim', async () => {
+  const q = queue();
+  await tock.enqueueMany(q, payloadTasks(4));
+  const { opened, open } = deferred();
+  // The second claim finds nothing, and all handlers end before its answer arrives.
+  const slow = createTock({
+    ...there.options,
+    async fetch(url: string, init: RequestInit) {
+      const answer = (await there.options.fetch?.(url, init)) as Response;
+      if (url.endsWith('/claim') && bodies('claim').length === 2) open();
+      await new Promise((resolve) => setImmediate(resolve));
+      return answer;
+    },
+  });
+  there.seen.length = 0;
+  const options = { ...toTheEnd, concurrency: 4, prefetch: { low: 4, high: 5 } };
+  expect(await slow.work(q, () => opened, options)).toEqual({ ...noTasksDone, done: 4 });
+  const ends = bodies('claim').map((body) => body.ends);
+  expect(ends).toEqual([undefined, undefined, [{ lease: expect.any(String) }], undefined]);
+  expect(bodies('complete')).toEqual([]);
+});
+
 test('a server that refuses claims gets the outcomes by calls of their own', async () => {
   const q = queue();
   await tock.enqueueMany(q, payloadTasks(3));
