@@ -19,3 +19,13 @@ export function keepFocus(): () => void {
     observer.disconnect();
   };
 }
+
+/** Goes to a section of the page. The address has the page itself, so this is for buttons. */
+export function goToSection(name: string): void {
+  const headings = [...document.querySelectorAll<HTMLElement>('main h2')];
+  const heading = headings.find(({ textContent }) => textContent === name);
+  if (!heading) return;
+  heading.tabIndex = -1;
+  heading.focus();
+  heading.scrollIntoView();
+}

@@ -64,10 +64,10 @@ function Message({ text, isError, close }: { text: string; isError?: boolean; cl
   );
 }
 
-/** All messages of a refusal, as sentences. */
+/** All messages of a refusal, as sentences. A hint to the description of the API is for programs. */
 export const sentences = ({ message, problem }: Refused) =>
   [message, ...(problem.errors ?? []).slice(1).map(({ field, detail }) => `${field}: ${detail}`)]
-    .concat(problem.hint ?? [])
+    .concat(problem.hint?.includes('/openapi.json') ? [] : (problem.hint ?? []))
     .map((sentence) => (/[.!?]$/.test(sentence) ? sentence : `${sentence}.`))
     .join(' ');
 

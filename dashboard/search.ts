@@ -57,6 +57,19 @@ const notInArchive = {
   rerun: 'reruns',
 };
 
+/** The JSON of a filter by payload. `order=7` is short for {"order": 7}, and `customer: ann` for {"customer": "ann"}. */
+export function payloadFilter(text: string): string {
+  const [, name, value] = /^"?([\w-]+)"?\s*[=:]\s*(.+)$/.exec(text) ?? [];
+  if (!name || !value) return text;
+  try {
+    JSON.parse(value);
+    // The text, so that a large number keeps its digits.
+    return `{"${name}": ${value}}`;
+  } catch {
+    return JSON.stringify({ [name]: value });
+  }
+}
+
 /** The reason why a search is impossible, or null. */
 export function impossible(search: Search): string | null {
   if (!search.archive) return null;

@@ -36,6 +36,23 @@ const explanations: Record<Setting, string> = {
   pause_after_restore: 'Whether the queue is paused after a restore of the database',
 };
 
+type Policy = Body<'PUT /v1/queues/{queue}'>;
+type Optional = { [name in Setting]: null extends Policy[name] ? name : never }[Setting];
+
+/** The settings that a queue may be without. */
+const optional: Record<Optional, true> = {
+  timeout_seconds: true,
+  max_wait_seconds: true,
+  max_running: true,
+  rate_limit: true,
+  rate_burst: true,
+  concurrency_rate_limit: true,
+  concurrency_rate_burst: true,
+  push: true,
+  dead_webhook: true,
+};
+export const isOptional = (name: string) => name in optional;
+
 /** The settings of a policy, with what they do. */
 export const settingsOf = (policy: Record<Setting, unknown>) =>
   Object.entries(explanations).map(([name, explanation]) => ({

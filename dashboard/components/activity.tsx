@@ -1,6 +1,6 @@
 import { useRef } from 'preact/hooks';
 import type { Answer } from '../../client/wire.ts';
-import { about, duration, rate, shortNumber } from '../format.ts';
+import { about, count, duration, rate, shortNumber } from '../format.ts';
 import { isPaused } from '../pause.ts';
 import { usePolling } from '../polling.ts';
 import { type Address, href } from '../route.ts';
@@ -31,42 +31,51 @@ const percentiles = (points: Point[], select: (point: Point) => Point['wait']) =
   { name: 'p99', colour: '--line-3', values: points.map((p) => select(p).p99), dash: [2, 3] },
 ];
 
-type Props = { points: Point[]; step: number };
+type Props = { points: Point[]; step: number; range: string };
 
 /** The newest point is not over. Its rate is that of the time so far, and in the first minute it has none. */
 const LEAST_SECONDS = 60;
 const passed = ({ at }: Point, step: number) =>
   Math.min(step, (Date.now() - Date.parse(at)) / 1000);
 
-function Throughput({ points, step }: Props) {
+function Throughput({ points, step, range }: Props) {
   const perSecond = (select: (point: Point) => number) =>
     points.map((point, n) => {
       const seconds = n < points.length - 1 ? step : passed(point, step);
       return seconds < LEAST_SECONDS ? null : select(point) / seconds;
     });
+  const ends = ['done', 'failed', 'lost', 'dead'] as const;
+  const sum = (name: 'enqueued' | (typeof ends)[number]) =>
+    count(points.reduce((all, point) => all + point[name], 0));
   return (
-    <Chart
-      title="Tasks per second"
-      explanation="A task is counted as enqueued when it is ready to run: a delayed one when its time has come, and each retry again."
-      at={points.map((point) => point.at)}
-      show={rate}
-      least={0.1}
-      lines={[
-        { name: 'enqueued', colour: '--line-1', values: perSecond((p) => p.enqueued) },
-        { name: 'done', colour: '--line-4', values: perSecond((p) => p.done) },
-        { name: 'failed', colour: '--line-2', values: perSecond((p) => p.failed), dash: [6, 3] },
-        { name: 'lost', colour: '--line-3', values: perSecond((p) => p.lost), dash: [2, 3] },
-        { name: 'dead', colour: '--line-5', values: perSecond((p) => p.dead), dash: [4, 2] },
-      ]}
-    />
+    <div>
+      <Chart
+        title="Tasks per second"
+        explanation="A task is counted as enqueued when it is ready to run: a delayed one when its time has come, and each retry again."
+        at={points.map((point) => point.at)}
+        show={rate}
+        least={0.1}
+        lines={[
+          { name: 'enqueued', colour: '--line-1', values: perSecond((p) => p.enqueued) },
+          { name: 'done', colour: '--line-4', values: perSecond((p) => p.done) },
+          { name: 'failed', colour: '--line-2', values: perSecond((p) => p.failed), dash: [6, 3] },
+          { name: 'lost', colour: '--line-3', values: perSecond((p) => p.lost), dash: [2, 3] },
+          { name: 'dead', colour: '--line-5', values: perSecond((p) => p.dead), dash: [4, 2] },
+        ]}
+      />
+      <p class="hint">
+        In {range}: {sum('enqueued')} enqueued,{' '}
+        {ends.map((name) => `${sum(name)} ${name}`).join(', ')}
+      </p>
+    </div>
   );
 }
 
-function Charts({ points, step }: Props) {
+function Charts({ points, step, range }: Props) {
   const times = points.map((point) => point.at);
   return (
     <div class="charts">
-      <Throughput points={points} step={step} />
+      <Throughput {...{ points, step, range }} />
       <Chart
         title="Depth"
         at={times}
@@ -108,7 +117,7 @@ function Charts({ points, step }: Props) {
 }
 
 /** The same for all queues: what came and went, and how long tasks waited. */
-function Summary({ points, step }: Props) {
+function Summary({ points, step, range }: Props) {
   const latency = (name: string, select: (point: Point) => Point['wait'], colours: string[]) => [
     { name: `${name} p50`, colour: colours[0] ?? '', values: points.map((p) => select(p).p50) },
     {
@@ -120,7 +129,7 @@ function Summary({ points, step }: Props) {
   ];
   return (
     <div class="charts">
-      <Throughput points={points} step={step} />
+      <Throughput {...{ points, step, range }} />
       <Chart
         title="Wait before start, and run"
         at={points.map((point) => point.at)}
@@ -178,7 +187,7 @@ export function Activity({ queue, address }: { queue?: string; address: Address 
       <PolledContent polled={polled}>
         {({ points, step_seconds }) =>
           points.length > 1 ? (
-            <Shown points={points} step={step_seconds} />
+            <Shown points={points} step={step_seconds} range={range} />
           ) : (
             <p class="none">There are no metrics yet: they are collected once a minute.</p>
           )

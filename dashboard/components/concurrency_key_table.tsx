@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { count } from '../format.ts';
 import { useAction } from '../notifications.tsx';
+import { usePolling } from '../polling.ts';
 import { href } from '../route.ts';
 import { useMay } from '../session.tsx';
 import type { ConcurrencyKey } from '../types.ts';
@@ -10,9 +11,20 @@ import { Empty } from './empty.tsx';
 import { State, TaskLink } from './state.tsx';
 import { Table } from './table.tsx';
 
+const MOST_RUNNING = 200;
+
+/** Whether a task of the queue runs; undefined if that is not known, as more run than one call lists. */
+function useRunning(queue: string | null): (id: string) => boolean | undefined {
+  const query = { queue: queue ?? '', state: 'running' as const, limit: MOST_RUNNING };
+  const { data } = usePolling('GET /v1/tasks', queue === null ? null : { query }, 5000);
+  const ids = new Set(data?.tasks.map(({ id }) => id));
+  return (id) => ids.has(id) || (data && data.cursor === null ? false : undefined);
+}
+
 /** The concurrency keys of a queue: holders, waiters, and what an admin may change. */
 export function ConcurrencyKeyTable({ queue, rows }: { queue: string; rows: ConcurrencyKey[] }) {
   const may = useMay();
+  const running = useRunning(rows.some(({ holders }) => holders.length > 0) ? queue : null);
   const action = useAction();
   const [edited, setEdited] = useState<ConcurrencyKey | null>(null);
   const pause = async (concurrency_key: string, paused: boolean) => {
@@ -44,7 +56,7 @@ export function ConcurrencyKeyTable({ queue, rows }: { queue: string; rows: Conc
         {
           name: 'Holders',
           explanation:
-            'Inside are the tasks that run, that are ready to run, and that keep the key for their next attempt. The link lists them, and those that wait, with their states.',
+            'Tasks hold the key that run, that are ready to run, and that keep it for their next attempt. The link lists them, and those that wait, with their states.',
           show: ({ concurrency_key, holders, concurrency_limit }) => (
             <>
               <Bar
@@ -52,13 +64,14 @@ export function ConcurrencyKeyTable({ queue, rows }: { queue: string; rows: Conc
                 whole={concurrency_limit ?? holders.length}
                 text={
                   <a href={href(['tasks'], { queue, concurrency_key })}>
-                    {count(holders.length)} of {count(concurrency_limit)} inside
+                    {count(holders.length)} of {count(concurrency_limit)} held
                   </a>
                 }
               />
               {holders.slice(0, 3).map((id) => (
                 <span key={id}>
-                  <TaskLink id={id} />{' '}
+                  <TaskLink id={id} /> {running(id) && <State state="running" />}
+                  {running(id) === false && <span class="hint">not running</span>}{' '}
                 </span>
               ))}
             </>

@@ -1,3 +1,4 @@
+import { exactTime } from '../format.ts';
 import { useHidden } from '../hidden_fields.ts';
 import { href } from '../route.ts';
 import type { Finding } from '../types.ts';
@@ -10,9 +11,11 @@ export const severities: Record<string, string> = {
 };
 const order = ['critical', 'warning', 'note'];
 
-/** Text with links for the tasks and queues that it names. */
+const instants = /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g;
+
+/** Text with links for the tasks and queues that it names, and with times in the browser's time zone. */
 function Linked({ text }: { text: string }) {
-  const segments = text.split(/\b((?:task|queue) [\w.:-]*\w)/);
+  const segments = text.replace(instants, exactTime).split(/\b((?:task|queue) [\w.:-]*\w)/);
   return (
     <>
       {segments.map((segment, n) => {

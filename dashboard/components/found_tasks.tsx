@@ -36,7 +36,7 @@ export function FoundTasks({ search, emptyText, ofOneQueue, everyMs }: Props) {
             isOffered={cursor !== null || (mayChange && rows.length > 0)}
             key={JSON.stringify(search)}
             filter={filterOf(search)}
-            label={mayChange ? 'All that match' : 'Count all that match'}
+            label={mayChange ? 'Change all that match' : 'Count all that match'}
           />
         )}
       </div>

@@ -11,7 +11,17 @@ type Place = {
   scope?: 'enqueue' | 'admin';
 };
 
+/** The words of the command, and last the queue that the hint is of. */
 const places: [command: RegExp, place: (...words: string[]) => Place][] = [
+  [
+    /raise (max_running|rate_limit)/,
+    (setting = '', queue = '') => ({
+      path: ['queues', queue],
+      query: { setting },
+      text: `raise ${setting}`,
+      scope: 'admin',
+    }),
+  ],
   [
     /(?:tock (?:task|parents|steps)|\btask) (\d+)/,
     (id = '') => ({ path: ['tasks', id], text: `task ${id}` }),
@@ -54,6 +64,7 @@ const places: [command: RegExp, place: (...words: string[]) => Place][] = [
 /** The text in parts: what stays text, and the commands with their places. */
 function partsOf(
   text: string,
+  queue: string | undefined,
   isHidden: (word: string) => boolean,
 ): (string | { command: string; place: Place })[] {
   const [first] = places
@@ -69,8 +80,8 @@ function partsOf(
   const { index } = first.match;
   return [
     text.slice(0, index),
-    { command, place: first.place(...words) },
-    ...partsOf(text.slice(index + command.length), isHidden),
+    { command, place: first.place(...words, queue as string) },
+    ...partsOf(text.slice(index + command.length), queue, isHidden),
   ];
 }
 
@@ -85,7 +96,7 @@ export function Hint({ text, queue }: { text: string; queue: string | undefined 
     (!scope || may(scope, queue));
   return (
     <>
-      {partsOf(text, isHidden).map((part, n) => {
+      {partsOf(text, queue, isHidden).map((part, n) => {
         if (typeof part === 'string') return hidden.text(part);
         const { command, place } = part;
         if (!has(place)) return hidden.text(command);

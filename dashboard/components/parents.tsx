@@ -1,9 +1,10 @@
 import { useState } from 'preact/hooks';
 import type { Answer } from '../../client/wire.ts';
-import { count } from '../format.ts';
+import { about, count } from '../format.ts';
 import { type Polled, usePolling } from '../polling.ts';
 import { href } from '../route.ts';
 import type { Listed } from '../types.ts';
+import { Findings } from './findings.tsx';
 import { Further, Panel, PolledContent } from './panel.tsx';
 import { QueueLink, State, TaskLink } from './state.tsx';
 import { Table } from './table.tsx';
@@ -82,13 +83,37 @@ export function ParentsDone({ id, parents, parent_counts: counts }: Listed) {
 const SHOWN = 20;
 const PAGE_SIZE = 100;
 
-/** Names the queue of an unfinished parent, whose page has the reasons why its tasks are late. */
+/** The queue of an unfinished parent, with the reasons why its tasks are late. */
 function QueueOfParent({ id }: { id: string }) {
   const { data } = usePolling('GET /v1/tasks/{id}', { path: { id } }, 60_000);
-  if (!data) return null;
+  const queue = data?.queue;
+  const why = usePolling('GET /v1/queues/{queue}/why', queue ? { path: { queue } } : null, 5000);
+  if (!queue) return null;
+  // That tasks wait for their parents is what this page shows.
+  const reasons = (why.data?.reasons ?? []).filter(({ finding }) => !finding.includes('parents'));
+  return (
+    <>
+      <p class="hint">
+        Task {id} is of the queue <QueueLink queue={queue} />
+        {reasons.length > 0 && ', whose tasks are late'}
+      </p>
+      {reasons.length > 0 && <Findings findings={reasons} queue={queue} />}
+    </>
+  );
+}
+
+/** From so many ended parents on, their pace says how long the others take. */
+const LEAST_ENDED = 20;
+
+/** How long the unfinished parents take if they go on as they have so far. Most parents are as old as the task. */
+function Remaining({ counts, since }: { counts: Counts; since: string }) {
+  const left = unfinished.reduce((all, state) => all + (counts[state] ?? 0), 0);
+  const ended = sum(counts) - left;
+  if (left === 0 || ended < LEAST_ENDED) return null;
+  const seconds = (Date.now() - Date.parse(since)) / 1000;
   return (
     <p class="hint">
-      Task {id} is of the queue <QueueLink queue={data.queue} />, which says why its tasks are late.
+      At the pace so far the other {count(left)} take {about((seconds / ended) * left)}
     </p>
   );
 }
@@ -112,6 +137,7 @@ function List({ id, state, counts, withQueue, only }: Listing) {
     <PolledContent polled={polled}>
       {({ parents: rows }) => (
         <>
+          {withQueue && rows[0] && <QueueOfParent id={rows[0].id} />}
           <Table
             label={`Parents: ${state}`}
             rows={rows}
@@ -137,7 +163,6 @@ function List({ id, state, counts, withQueue, only }: Listing) {
               </a>
             </p>
           )}
-          {withQueue && rows[0] && <QueueOfParent id={rows[0].id} />}
         </>
       )}
     </PolledContent>
@@ -149,10 +174,13 @@ type ParentsAnswer = Answer<'GET /v1/tasks/{id}/parents'>;
 /** The tasks that a task depends on: how many are in each state, and those that need attention, or in the chosen state. */
 export function Parents({
   id,
+  since,
   polled,
   chosen,
 }: {
   id: string;
+  /** When the task was created. */
+  since: string;
   polled: Polled<ParentsAnswer>;
   chosen: ParentState | null;
 }) {
@@ -161,7 +189,7 @@ export function Parents({
   return (
     <Panel title="Parents" side={<Updated at={polled.at} />}>
       <PolledContent polled={polled}>
-        {() => counts && <ParentLists id={id} counts={counts} chosen={chosen} />}
+        {() => counts && <ParentLists id={id} since={since} counts={counts} chosen={chosen} />}
       </PolledContent>
     </Panel>
   );
@@ -169,10 +197,12 @@ export function Parents({
 
 function ParentLists({
   id,
+  since,
   counts,
   chosen,
 }: {
   id: string;
+  since: string;
   counts: Counts;
   chosen: ParentState | null;
 }) {
@@ -189,6 +219,7 @@ function ParentLists({
         <ProgressText id={id} counts={counts} states={order.slice(1)} chosen={chosen} />
       </p>
       <ProgressBar counts={counts} />
+      <Remaining counts={counts} since={since} />
       {shown.map((state) => (
         <List
           key={`${state} ${chosen}`}

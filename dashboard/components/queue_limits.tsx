@@ -1,6 +1,8 @@
 import type { Answer } from '../../client/wire.ts';
 import { count } from '../format.ts';
 import type { Polled } from '../polling.ts';
+import { href } from '../route.ts';
+import { useMay } from '../session.tsx';
 import { Bar } from './bar.tsx';
 import { Panel, PolledContent } from './panel.tsx';
 import { Updated } from './times.tsx';
@@ -35,13 +37,23 @@ function Bars({ limits }: { limits: Limits }) {
 }
 
 /** How much of a queue's limits is used. */
-export function QueueLimits({ limits }: { limits: Polled<Limits> }) {
+export function QueueLimits({ queue, limits }: { queue: string; limits: Polled<Limits> }) {
+  const may = useMay();
+  const names = ['max_running', 'rate_limit', 'rate_seconds', 'rate_burst'];
   return (
     <Panel title="Limits" side={<Updated at={limits.at} />}>
       <PolledContent polled={limits}>{(data) => <Bars limits={data} />}</PolledContent>
-      <p class="hint">
-        The settings below change them: max_running, rate_limit, rate_seconds, rate_burst.
-      </p>
+      {may('admin', queue) && (
+        <p class="hint">
+          Change{' '}
+          {names.map((setting, n) => (
+            <span key={setting}>
+              {n > 0 && ', '}
+              <a href={href(['queues', queue], { setting })}>{setting}</a>
+            </span>
+          ))}
+        </p>
+      )}
     </Panel>
   );
 }

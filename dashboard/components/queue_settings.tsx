@@ -4,8 +4,9 @@ import { call, Refused } from '../api.ts';
 import { pretty } from '../format.ts';
 import { sentences, useNotify } from '../notifications.tsx';
 import { usePolling } from '../polling.ts';
+import { href, parseHash } from '../route.ts';
 import { useMay, useSession } from '../session.tsx';
-import { settingsOf, withUnit } from '../settings.ts';
+import { isOptional, settingsOf, withUnit } from '../settings.ts';
 import { Explained } from './explained.tsx';
 import { Panel } from './panel.tsx';
 
@@ -36,7 +37,16 @@ type SettingProps = {
   explanation: string;
   value: unknown;
   standard: unknown;
+  /** True if the address names the setting, so that it is edited. */
+  wanted: boolean;
 };
+
+/** Takes the setting out of the address. */
+function leave() {
+  const { path, query } = parseHash(location.hash);
+  const { setting, ...others } = Object.fromEntries(query);
+  if (setting) location.replace(href(path, others));
+}
 
 function Editor({ queue, name, value, close }: SettingProps & { close(): void }) {
   const { key } = useSession();
@@ -45,7 +55,10 @@ function Editor({ queue, name, value, close }: SettingProps & { close(): void })
   const notify = useNotify();
   const input = useRef<HTMLInputElement>(null);
   // The attribute autofocus works only while the page loads.
-  useEffect(() => input.current?.select(), []);
+  useEffect(() => {
+    input.current?.select();
+    input.current?.scrollIntoView({ block: 'center' });
+  }, []);
   const save = async (event: Event) => {
     event.preventDefault();
     try {
@@ -62,13 +75,19 @@ function Editor({ queue, name, value, close }: SettingProps & { close(): void })
       <input
         aria-label={name}
         value={text}
-        placeholder="not set"
+        placeholder={isOptional(name) ? 'not set' : ''}
+        aria-describedby={isOptional(name) ? `${name}-empty` : undefined}
         spellcheck={false}
         ref={input}
         aria-invalid={refused ? 'true' : undefined}
         onInput={({ currentTarget }) => setText(currentTarget.value)}
         onKeyDown={(event) => event.key === 'Escape' && close()}
       />
+      {isOptional(name) && (
+        <small class="hint" id={`${name}-empty`}>
+          Empty: not set
+        </small>
+      )}
       <button type="submit" class="main">
         Save
       </button>
@@ -85,9 +104,14 @@ function Editor({ queue, name, value, close }: SettingProps & { close(): void })
 }
 
 function Setting(props: SettingProps) {
-  const { queue, name, explanation, value, standard } = props;
+  const { queue, name, explanation, value, standard, wanted } = props;
   const may = useMay();
-  const [editing, setEditing] = useState(false);
+  const [opened, setOpened] = useState(false);
+  const editing = opened || (wanted && may('admin', queue));
+  const close = () => {
+    setOpened(false);
+    if (wanted) leave();
+  };
   const edit = useRef<HTMLButtonElement>(null);
   const wasEditing = useRef(false);
   useEffect(() => {
@@ -102,12 +126,12 @@ function Setting(props: SettingProps) {
       </dt>
       <dd>
         {editing ? (
-          <Editor {...props} close={() => setEditing(false)} />
+          <Editor {...props} close={close} />
         ) : (
           <>
             <span class={differs ? 'changed' : ''}>{shown(name, value)}</span>{' '}
             {may('admin', queue) && (
-              <button ref={edit} type="button" class="edit" onClick={() => setEditing(true)}>
+              <button ref={edit} type="button" class="edit" onClick={() => setOpened(true)}>
                 Edit<span class="hidden"> {name}</span>
               </button>
             )}
@@ -120,7 +144,16 @@ function Setting(props: SettingProps) {
 }
 
 /** The settings of a queue. Those that differ from the default are marked; an administrator edits them in place. */
-export function QueueSettings({ queue, policy }: { queue: string; policy: Policy }) {
+export function QueueSettings({
+  queue,
+  policy,
+  edited,
+}: {
+  queue: string;
+  policy: Policy;
+  /** The setting that the address asks to edit. */
+  edited: string | null;
+}) {
   // A key for some queues may not read the default.
   const standard = usePolling('GET /v1/queues/{queue}', { path: { queue: '*' } }, 60_000).data as
     | Record<string, unknown>
@@ -134,6 +167,7 @@ export function QueueSettings({ queue, policy }: { queue: string; policy: Policy
             queue={queue}
             {...setting}
             standard={standard?.[setting.name]}
+            wanted={setting.name === edited}
           />
         ))}
       </dl>

@@ -1,4 +1,5 @@
 import type { Answer } from '../../client/wire.ts';
+import { goToSection } from '../focus.ts';
 import { count, plural } from '../format.ts';
 import { type Address, href } from '../route.ts';
 import { defaultsOf, type FieldName, type Search, searchOf } from '../search.ts';
@@ -127,6 +128,15 @@ export function QueueTasks({
       {state === 'ready' && counts.oldest_ready_at && (
         <p class="hint">
           The oldest has been ready for <Since at={counts.oldest_ready_at} />. {held}
+        </p>
+      )}
+      {state === 'dead' && counts.dead > 0 && !filter.rerun && (
+        <p class="hint">
+          Those that were run again are counted too:{' '}
+          <a href={link({ state, rerun: 'false' })}>list only the others</a>.{' '}
+          <button type="button" class="small" onClick={() => goToSection('Dead tasks by error')}>
+            Redrive those of one error
+          </button>
         </p>
       )}
       {state === 'waiting' && (

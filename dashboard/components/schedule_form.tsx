@@ -8,7 +8,7 @@ import { sentences, useNotify } from '../notifications.tsx';
 import { usePolling } from '../polling.ts';
 import { useSession } from '../session.tsx';
 import { FormDialog, LoadingDialog } from './dialog.tsx';
-import { errorOf } from './field.tsx';
+import { errorOf, Field } from './field.tsx';
 import { FireTimes } from './fire_history.tsx';
 
 type Schedule = Answer<'GET /v1/schedules/{schedule}'>;
@@ -94,6 +94,19 @@ const runAt = (local: string, schedule: Schedule | null) =>
 const whenOf = (schedule: Schedule | null) =>
   schedule?.every_seconds ? 'every' : schedule?.run_at ? 'once' : 'cron';
 
+/** The payload of a text. Large numbers keep their digits. */
+function payloadOf(text: string): unknown {
+  try {
+    return parseLossless(text || 'null');
+  } catch (error) {
+    const detail = `The payload is not JSON: ${(error as Error).message}`;
+    throw new Refused(422, { field: 'payload', detail });
+  }
+}
+
+/** The fields of a refusal that have a place in the form. */
+const shownAt = ['schedule', 'queue', 'payload'];
+
 type FormProps = { onClose(): void };
 
 /** The time zone of a new schedule, until the server says that it does not know it. */
@@ -118,14 +131,14 @@ function Form({ schedule, onClose }: { schedule: Schedule | null } & FormProps) 
   const [when, setWhen] = useState(whenOf(schedule));
   const [cron, setCron] = useState(schedule?.cron ?? '0 9 * * *');
   const [zone, setZone] = useState(schedule?.time_zone ?? browserZone);
-  const [refused, setRefused] = useState<string | null>(null);
+  const [refused, setRefused] = useState<Refused | null>(null);
+  const errorFor = (name: string) => errorOf(refused, (field) => field === name);
 
   const submit = async (data: FormData) => {
     const field = (name: string) => String(data.get(name) ?? '').trim();
     try {
       const name = schedule?.name ?? field('name');
-      // Large numbers keep their digits.
-      const payload = parseLossless(field('payload') || 'null');
+      const payload = payloadOf(field('payload'));
       const body = {
         ...(schedule && {
           options: schedule.options,
@@ -149,27 +162,27 @@ function Form({ schedule, onClose }: { schedule: Schedule | null } & FormProps) 
       notify({ text: `The schedule ${name} is saved.`, isError: false });
       onClose();
     } catch (error) {
-      setRefused(error instanceof Refused ? sentences(error) : String(error));
+      setRefused(error instanceof Refused ? error : new Refused(0, { detail: String(error) }));
     }
   };
   return (
     <FormDialog
       title={schedule ? `Edit ${schedule.name}` : 'New schedule'}
       buttonLabel="Save"
-      refused={refused}
+      refused={refused && !shownAt.some(errorFor) ? sentences(refused) : null}
       onSubmit={submit}
       onClose={onClose}
     >
       {!schedule && (
-        <label>
-          Name
-          <input name="name" required />
-        </label>
+        <Field label="Name" error={errorFor('schedule')}>
+          {(attributes) => <input name="name" required {...attributes} />}
+        </Field>
       )}
-      <label>
-        Queue
-        <input name="queue" required defaultValue={schedule?.queue ?? ''} />
-      </label>
+      <Field label="Queue" error={errorFor('queue')}>
+        {(attributes) => (
+          <input name="queue" required defaultValue={schedule?.queue ?? ''} {...attributes} />
+        )}
+      </Field>
       <label>
         Fires
         <select
@@ -232,15 +245,17 @@ function Form({ schedule, onClose }: { schedule: Schedule | null } & FormProps) 
           ))}
         </select>
       </label>
-      <label>
-        Payload, as JSON
-        <textarea
-          name="payload"
-          rows={4}
-          spellcheck={false}
-          defaultValue={pretty(schedule?.payload ?? null)}
-        />
-      </label>
+      <Field label="Payload, as JSON" error={errorFor('payload')}>
+        {(attributes) => (
+          <textarea
+            name="payload"
+            rows={4}
+            spellcheck={false}
+            defaultValue={pretty(schedule?.payload ?? null)}
+            {...attributes}
+          />
+        )}
+      </Field>
     </FormDialog>
   );
 }

@@ -1,6 +1,6 @@
 import { seesAll } from '../pages.ts';
 import { usePolling } from '../polling.ts';
-import { type FieldName, type Search, searchFields } from '../search.ts';
+import { type FieldName, payloadFilter, type Search, searchFields } from '../search.ts';
 import { useSession } from '../session.tsx';
 
 const options: Partial<Record<FieldName, string[]>> = {
@@ -8,7 +8,7 @@ const options: Partial<Record<FieldName, string[]>> = {
   waiting_for: ['time', 'concurrency_key', 'dependency', 'child', 'event'],
   rerun: ['true', 'false'],
 };
-const labels: Record<string, string> = { true: 'yes', false: 'not yet' };
+const labels: Record<string, string> = { true: 'yes', false: 'not yet', dependency: 'parents' };
 
 function Field({ name, value }: { name: FieldName; value: string }) {
   const label = searchFields[name];
@@ -43,7 +43,7 @@ function Field({ name, value }: { name: FieldName; value: string }) {
         list={name === 'queue' ? 'queue-names' : undefined}
         defaultValue={value}
         {...(name === 'id' && { pattern: '[0-9]*' })}
-        {...(name === 'payload' && { placeholder: '{"customer": 7}' })}
+        {...(name === 'payload' && { placeholder: 'customer=7, or JSON' })}
       />
     </label>
   );
@@ -94,7 +94,7 @@ export function SearchForm({ search, fields, clear, archive, onSearch }: Props) 
     const given: Search = {};
     for (const name of [...fields, 'archive'] as const) {
       const value = String(data.get(name) ?? '').trim();
-      if (value) given[name] = value;
+      if (value) given[name] = name === 'payload' ? payloadFilter(value) : value;
     }
     onSearch(given);
   };

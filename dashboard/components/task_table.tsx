@@ -23,8 +23,9 @@ const reasons: Record<string, string> = {
   event: 'an event',
 };
 
-function WaitsFor({ queue, waiting_for, concurrency_key }: Listed) {
+function WaitsFor({ queue, waiting_for, concurrency_key, attempt }: Listed) {
   if (!waiting_for) return '–';
+  if (waiting_for === 'time' && attempt > 1) return 'its retry';
   if (waiting_for !== 'concurrency_key' || !concurrency_key) return reasons[waiting_for] ?? '–';
   return (
     <a href={href(['tasks'], { queue, concurrency_key })}>the concurrency key {concurrency_key}</a>

@@ -101,7 +101,7 @@ export function BulkChanges({ address }: { address: Address }) {
                 id={({ id }) => id}
                 emptyText={
                   <Empty command={`tock cancel-where ${queue ?? 'mail'} --background`}>
-                    There is none yet. A list of tasks offers them under All that match. This
+                    There is none yet. A list of tasks offers them under Change all that match. This
                     command cancels all waiting and ready tasks of a queue:
                   </Empty>
                 }

@@ -10,6 +10,7 @@ import { QueueSettings } from '../components/queue_settings.tsx';
 import { QueueTasks } from '../components/queue_tasks.tsx';
 import { State } from '../components/state.tsx';
 import { Updated } from '../components/times.tsx';
+import { goToSection } from '../focus.ts';
 import { count } from '../format.ts';
 import { usePolling } from '../polling.ts';
 import { type Address, href } from '../route.ts';
@@ -40,16 +41,6 @@ const sections = [
   'Limits',
   'Settings',
 ];
-
-/** Goes to a section of the page. The address has the page itself, so these are buttons. */
-function goToSection(name: string): void {
-  const headings = [...document.querySelectorAll<HTMLElement>('main h2')];
-  const heading = headings.find(({ textContent }) => textContent === name);
-  if (!heading) return;
-  heading.tabIndex = -1;
-  heading.focus();
-  heading.scrollIntoView();
-}
 
 export function Queue({ queue, address }: { queue: string; address: Address }) {
   const path = { queue };
@@ -115,8 +106,10 @@ export function Queue({ queue, address }: { queue: string; address: Address }) {
           )}
         </Panel>
       )}
-      {limited && <QueueLimits limits={limits} />}
-      {polled.data && <QueueSettings queue={queue} policy={polled.data} />}
+      {limited && <QueueLimits queue={queue} limits={limits} />}
+      {polled.data && (
+        <QueueSettings queue={queue} policy={polled.data} edited={address.query.get('setting')} />
+      )}
     </>
   );
 }

@@ -204,6 +204,7 @@ export function Task({ id, address }: { id: string; address: Address }) {
             {hasParents && (
               <Parents
                 id={task.id}
+                since={task.created_at}
                 polled={parents}
                 chosen={parentState(address.query.get('parents'))}
               />

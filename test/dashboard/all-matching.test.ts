@@ -13,7 +13,7 @@ test('all tasks that match are counted by state before they are cancelled', asyn
   await enqueue(made.client, 'many', numberedTasks(14, 0, { tenant: 'acme', delay_seconds: 900 }));
   await enqueue(made.client, 'many', numberedTasks(3, 0, { tenant: 'other' }));
   const page = await made.at('tasks?queue=many&tenant=acme');
-  await button(page, 'All that match').click();
+  await button(page, 'Change all that match').click();
   await page.getByText('2,214 tasks match').waitFor();
   await page.getByText('14 waiting, 2,200 ready').waitFor();
   expect(await stats('ready', 'many')).toBe(2203);
@@ -30,7 +30,7 @@ test('all tasks that match are counted by state before they are cancelled', asyn
 test('a change of many tasks is stopped between two calls, and continues', async () => {
   await enqueue(made.client, 'slow', numberedTasks(2500));
   const page = await made.at('queues/slow');
-  await button(page, 'All that match').click();
+  await button(page, 'Change all that match').click();
   await page.getByText('2,500 tasks match').waitFor();
   // The first call answers after the stop.
   let release = () => {};
@@ -65,7 +65,7 @@ test('a rerun of many tasks whose answer was lost reruns none twice', async () =
   const lease = leaseOf(await claim(made.client, 'lost', { limit: 1200 }));
   await fail(made.client, lease, { error: 'no', fatal: true });
   const page = await made.at('queues/lost?state=dead');
-  await button(page, 'All that match').click();
+  await button(page, 'Change all that match').click();
   await page.getByText('1,200 tasks match').waitFor();
   await loseAnswer(page, '**/v1/tasks/rerun');
   await button(page, 'Rerun 1,200').click();
@@ -78,7 +78,7 @@ test('a rerun of many tasks whose answer was lost reruns none twice', async () =
   await enqueue(made.client, 'lost', [{}]);
   const tasks = await claim(made.client, 'lost', { limit: 1 });
   await fail(made.client, leaseOf(tasks), { error: 'again', fatal: true });
-  await button(page, 'All that match').click();
+  await button(page, 'Change all that match').click();
   await page.getByText('1,201 tasks match').waitFor();
   await button(page, 'Rerun once more 1,200').waitFor();
   await button(page, 'Rerun 1').click();

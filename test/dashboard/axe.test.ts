@@ -29,7 +29,7 @@ async function unfold(page: Page): Promise<void> {
   await waitForAll(page);
   const all = page.getByLabel('Select all that are shown');
   if (await all.count()) await all.check();
-  const matching = button(page, 'All that match');
+  const matching = button(page, 'Change all that match');
   if (await matching.count()) await matching.click();
   const edit = page.locator('button.edit');
   if (await edit.count()) await edit.first().click();

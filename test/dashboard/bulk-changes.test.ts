@@ -17,7 +17,7 @@ test('all that match are cancelled in the background, and the page shows how far
   await enqueue(made.client, 'many', numberedTasks(30, 0, { tenant: 'acme' }));
   await enqueue(made.client, 'many', numberedTasks(4, 0, { tenant: 'other' }));
   const page = await made.at('tasks?queue=many&state=ready&tenant=acme');
-  await button(page, 'All that match').click();
+  await button(page, 'Change all that match').click();
   await button(page, 'Cancel all in the background').click();
   await page.getByRole('heading', { name: 'Cancel all ready tasks of many?' }).waitFor();
   await page.getByRole('dialog').getByText('Only those of the tenant acme.').waitFor();
@@ -38,7 +38,7 @@ test('all that match are cancelled in the background, and the page shows how far
 test('a bulk change is stopped on its page, and a list with another filter offers none', async () => {
   await enqueue(made.client, 'raised', numberedTasks(5));
   const page = await made.at('queues/raised');
-  await button(page, 'All that match').click();
+  await button(page, 'Change all that match').click();
   await button(page, 'Change the priority of all in the background').click();
   await page.getByRole('dialog').getByLabel('Priority').selectOption('1');
   await confirm(page, 'Change');
@@ -48,7 +48,7 @@ test('a bulk change is stopped on its page, and a list with another filter offer
   await row(page, 'raised').getByText('stopped').waitFor();
   expect(await row(page, 'raised').getByRole('button').count()).toBe(0);
   await goTo(page, 'tasks?queue=raised');
-  await button(page, 'All that match').click();
+  await button(page, 'Change all that match').click();
   await page.getByText('5 tasks match').waitFor();
   expect(await page.getByRole('button', { name: /in the background/ }).count()).toBe(0);
 });

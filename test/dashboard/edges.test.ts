@@ -9,7 +9,7 @@ import {
   promote,
   value,
 } from '../sql/verbs.ts';
-import { goTo, phone, useDashboard } from './browser.ts';
+import { button, goTo, phone, useDashboard } from './browser.ts';
 
 const made = useDashboard();
 
@@ -39,6 +39,15 @@ test('different numbers of dead tasks are explained, and a list is filled up to 
   );
   const page = await made.at('queues/mixed');
   await page.getByText('4 dead tasks are stored. 1 of them is not counted here').waitFor();
+
+  await goTo(page, 'queues/mixed?state=dead');
+  await page.getByText('4 shown', { exact: true }).waitFor();
+  await page.getByRole('link', { name: 'list only the others' }).click();
+  await page.getByText('3 shown', { exact: true }).waitFor();
+  await goTo(page, 'queues/mixed?state=dead');
+  await button(page, 'Redrive those of one error').click();
+  const heading = page.getByRole('heading', { name: 'Dead tasks by error' });
+  await expect.poll(() => heading.evaluate((node) => node === document.activeElement)).toBe(true);
 
   // With a limit of 1 each call finds one task, like a call that scans many rows and finds few tasks.
   const rest: string[] = [];
@@ -97,7 +106,12 @@ test('the concurrency keys page opens on a queue that has concurrency keys', asy
   await made.client.query('select tock.promote()');
   await made.client.query('select tock.collect_metrics()');
   const page = await made.at('concurrency_keys');
-  await page.getByRole('row', { name: /^acct/ }).waitFor();
+  const row = page.getByRole('row', { name: /^acct/ });
+  // A holder that is only ready is told from one that runs.
+  await row.getByText('1 of 1 held').waitFor();
+  await row.getByText('not running').waitFor();
+  await claim(made.client, 'zz-limited');
+  await row.getByText('running', { exact: true }).waitFor();
 });
 
 test('on a phone the overview and the workers show every column without scrolling to the side', async () => {

@@ -32,6 +32,39 @@ test('a setting is changed in place, and the message of the server is shown for 
   expect(await value(made.client, "select lease_seconds from tock.queue('dials')")).toBe(90);
 });
 
+test('the hint about a limit opens its setting, and an emptied field is not set', async () => {
+  await made.client.query(`select tock.put_queue('doors', '{"max_running": 1}')`);
+  await enqueue(made.client, 'doors', numberedTasks(3));
+  await claim(made.client, 'doors', { limit: 1 });
+  const page = await made.at('queues/doors');
+  const hint = page.getByRole('link', { name: 'raise max_running' });
+  const field = page.getByRole('textbox', { name: 'max_running', exact: true });
+  for (const [text, shown] of [
+    ['2', 'max_running of doors is 2.'],
+    ['', 'max_running of doors is not set.'],
+  ] as const) {
+    await hint.click();
+    await expect
+      .poll(() => field.evaluate((node) => node === document.activeElement).catch(() => false))
+      .toBe(true);
+    await page.getByText('Empty: not set').waitFor();
+    await field.fill('many');
+    await button(page, 'Save').click();
+    const refusal = page.getByRole('alert').getByText(/^max_running: a whole number/);
+    // The description of the API is not for people.
+    expect(await refusal.innerText()).not.toMatch(/openapi/);
+    await field.fill(text);
+    await button(page, 'Save').click();
+    await shows(page, shown);
+    // The link works again.
+    await expect.poll(() => new URL(page.url()).hash).toBe('#/queues/doors');
+    await claim(made.client, 'doors', { limit: 1 });
+  }
+  const reader = await made.at('queues/doors', made.read);
+  await reader.getByRole('heading', { name: 'Settings' }).waitFor();
+  expect(await reader.getByRole('link', { name: 'raise max_running' }).count()).toBe(0);
+});
+
 test('the limits of a concurrency key are set, and emptied they follow the queue; it is paused', async () => {
   await made.client.query(`select tock.put_queue('rooms', '{"concurrency_limit": 3}')`);
   await enqueue(made.client, 'rooms', [{ concurrency_key: 'blue' }]);
@@ -53,10 +86,10 @@ test('the limits of a concurrency key are set, and emptied they follow the queue
   const limit = () =>
     value(made.client, "select concurrency_limit from tock.concurrency_keys('rooms')");
   await save('7', '');
-  await page.getByText('of 7 inside').waitFor();
+  await page.getByText('of 7 held').waitFor();
   expect(await limit()).toBe(7);
   await save('', '7');
-  await page.getByText('of 3 inside').waitFor();
+  await page.getByText('of 3 held').waitFor();
   expect(await limit()).toBe(3);
   await made.client.query(`select tock.put_queue('rooms', '{"concurrency_limit": 4}')`);
   expect(await limit()).toBe(4);
@@ -141,13 +174,24 @@ test('a schedule is created with a preview of its fires', async () => {
   await dialog.getByLabel('Time zone').fill('Europe/Vienna');
   const fires = dialog.getByRole('listitem').filter({ hasText: /^Mon .* 08:00/ });
   await expect.poll(() => fires.count()).toBe(10);
-  await dialog.getByLabel('Payload').fill('{"id": 12345678901234567890}');
-  await dialog.getByRole('button', { name: 'Save' }).click();
+  const payload = '{"id": 12345678901234567890}';
+  const save = () => dialog.getByRole('button', { name: 'Save' }).click();
+  // An error stands at its field.
+  const errorAt = (label: string, text: string) =>
+    dialog.locator('.field', { hasText: label }).locator('.problem', { hasText: text }).waitFor();
+  await dialog.getByLabel('Payload').fill('{id: 7}');
+  await save();
+  await errorAt('Payload', 'The payload is not JSON');
+  await dialog.getByLabel('Payload').fill(payload);
+  await dialog.getByLabel('Name').fill('every week');
+  await save();
+  await errorAt('Name', 'letters, digits');
+  await dialog.getByLabel('Name').fill('weekly');
+  await save();
   await shows(page, 'The schedule weekly is saved.');
   const { rows } = await made.client.query(
     "select cron, time_zone, payload::text from tock.schedule('weekly')",
   );
-  const payload = '{"id": 12345678901234567890}';
   expect(rows).toEqual([{ cron: '0 8 * * 1', time_zone: 'Europe/Vienna', payload }]);
 });
 

@@ -58,10 +58,14 @@ test('the list of a queue shows the same, and only where tasks wait for others',
   await expect.poll(() => shown.count()).toBe(0);
 });
 
-test('the page of a group of which nothing runs leads to the queue of its parents', async () => {
+test('the page of a group says how long it takes, and why the tasks of its parents are late', async () => {
+  await made.client.query(`select tock.put_queue('books', '{"paused": true}')`);
   const page = await made.at(`tasks/${large}`);
   await page.getByRole('table', { name: 'Parents: ready' }).waitFor();
-  const hint = page.getByText(/^Task \d+ is of the queue books, which says why/);
+  await page.getByText(/^At the pace so far the other 625 take ≈ [\d.]+ \w+$/).waitFor();
+  await page.locator('.findings').getByText('the queue is paused').waitFor();
+  await made.client.query(`select tock.put_queue('books', '{"paused": false}')`);
+  const hint = page.getByText(/^Task \d+ is of the queue books/);
   await hint.getByRole('link', { name: 'books' }).click();
   await page.getByRole('heading', { name: 'books', level: 1 }).waitFor();
 });

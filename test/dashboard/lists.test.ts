@@ -1,7 +1,8 @@
 import type { Page, Request } from 'playwright-core';
 import { expect, test } from 'vitest';
+import { payloadFilter } from '../../dashboard/search.ts';
 import { save } from '../sql/features/steps/steps.ts';
-import { claim, enqueue, numberedTasks, promote, type Run } from '../sql/verbs.ts';
+import { claim, enqueue, fail, leaseOf, numberedTasks, promote, type Run } from '../sql/verbs.ts';
 import { button, confirm, goTo, shows, useDashboard, violations } from './browser.ts';
 
 const made = useDashboard();
@@ -27,6 +28,12 @@ test('tasks of a queue are filtered by a part of their payload, and the address 
   await page.getByRole('link', { name: /^dead/ }).click();
   await page.getByText('There are no such tasks.').waitFor();
   await page.goBack();
+  await expectListed(page, 1);
+  // The short form of a filter becomes JSON.
+  await page.getByLabel('Payload contains').fill('customer=8');
+  await button(page, 'Search').click();
+  await page.getByText('{"customer": 8}', { exact: true }).waitFor();
+  expect(await page.getByLabel('Payload contains').inputValue()).toBe('{"customer": 8}');
   await expectListed(page, 1);
   await page.getByLabel('Payload contains').fill('7');
   await button(page, 'Search').click();
@@ -96,6 +103,30 @@ test('the tab of waiting tasks counts and lists them by what they wait for', asy
   expect(await violations(page)).toEqual([]);
 });
 
+test('the short form of a filter by payload keeps the digits of numbers, and other text is a string', () => {
+  for (const [text, json] of [
+    ['customer: ann', '{"customer":"ann"}'],
+    ['order = 12345678901234567890', '{"order": 12345678901234567890}'],
+    ['"zip"="0123"', '{"zip": "0123"}'],
+    ['zip=0123', '{"zip":"0123"}'],
+    ['{"a": {"b": 1}}', '{"a": {"b": 1}}'],
+    ['ann', 'ann'],
+  ] as const)
+    expect(payloadFilter(text)).toBe(json);
+});
+
+test('a task that waits for its retry is told from one that waits for its time', async () => {
+  await enqueue(made.client, 'again', [{ delay_seconds: 900, priority: 9 }, { priority: 0 }]);
+  await fail(made.client, leaseOf(await claim(made.client, 'again')), { error: 'busy' });
+  const page = await made.at('tasks?queue=again&state=waiting');
+  await expectListed(page, 2);
+  const cells = page.locator('[data-name="Waits for"]');
+  expect((await cells.allInnerTexts()).map((text) => text.trim()).sort()).toEqual([
+    'its retry',
+    'its time',
+  ]);
+});
+
 test('the tab of ready tasks says how many a pause or a limit holds', async () => {
   await enqueue(made.client, 'held', numberedTasks(5));
   await made.client.query(`select tock.put_queue('held', '{"max_running": 2}')`);
@@ -115,7 +146,7 @@ test('a key that may only read filters lists and counts what matches, and gets n
   for (const place of ['queues/orders', 'tasks?queue=orders']) {
     await goTo(page, place);
     await expectListed(page, 3);
-    expect(await button(page, 'All that match').count()).toBe(0);
+    expect(await button(page, 'Change all that match').count()).toBe(0);
     expect(await page.getByRole('checkbox', { name: /Select/ }).count()).toBe(0);
   }
   await page.getByLabel('Payload contains').fill('{"customer": 9}');
@@ -153,12 +184,13 @@ test('after a change by the user all parts of the page show it, also while live 
   await button(page, 'Pause live updates').click();
   await button(page, 'Pause').click();
   await confirm(page, 'Pause');
-  await page.getByRole('listitem').filter({ hasText: 'the queue is paused' }).waitFor();
+  const reason = page.getByRole('listitem').filter({ hasText: 'the queue is paused' });
+  await reason.waitFor();
   await enqueue(made.client, 'parts', numberedTasks(2));
   await button(page, 'Resume').click();
   await expectListed(page, 5);
   await page.getByRole('link', { name: /^ready ?5$/ }).waitFor();
-  await page.getByText('Nothing delays this queue').waitFor();
+  await reason.waitFor({ state: 'hidden' });
 });
 
 test('a hidden tab asks for nothing until it is shown again', async () => {
