@@ -15,8 +15,8 @@ type Living = {
 };
 
 /**
- * Records calls. A call is one to the living if its entrance and the owner of its queue were up from its begin to its
- * end.
+ * Records calls. A call is one to the living if its entrance and the owners of its queues were up from its begin to its
+ * end. The first owner is the node that answers.
  */
 export function callLog(lives: Life[], owners: number[]) {
   const living = new Map<number, Living>(
@@ -33,10 +33,11 @@ export function callLog(lives: Life[], owners: number[]) {
     /** Runs a call for a queue of a node. */
     async record<T>(
       { needs, name }: Pick<Entrance, 'needs' | 'name'>,
-      owner: number,
+      owners: number[],
       call: () => Promise<T>,
     ): Promise<T> {
-      const servers = [...needs, owner];
+      const servers = [...needs, ...owners];
+      const [owner = 0] = owners;
       const before = sinceOf(servers);
       const anyDown = lives.some(({ since }) => since === null);
       const begun = performance.now();
@@ -59,7 +60,7 @@ export function callLog(lives: Life[], owners: number[]) {
       } catch (error) {
         const { code, message } = error as { code?: string; message: string };
         const text = `${code ?? ''} ${message}`.replaceAll(/\d{3,}/g, 'N').slice(0, 160);
-        if (wereUp()) count(failures.living, `${name} to ${owner}: ${text}`);
+        if (wereUp()) count(failures.living, `${name} to ${owners}: ${text}`);
         else count(failures.others, text);
         throw error;
       }
@@ -74,10 +75,10 @@ export function caller<S extends Session>(log: CallLog, entrances: Entrance<S>[]
   let at = first;
   let session: S | null = null;
   /** Makes a call once. */
-  async function call<T>(owner: number, act: (session: S) => Promise<T>): Promise<T> {
+  async function call<T>(owners: number[], act: (session: S) => Promise<T>): Promise<T> {
     const entrance = entrances[at % entrances.length] as Entrance<S>;
     try {
-      return await log.record(entrance, owner, async () => {
+      return await log.record(entrance, owners, async () => {
         session ??= await entrance.open();
         return act(session);
       });
@@ -95,7 +96,7 @@ export function caller<S extends Session>(log: CallLog, entrances: Entrance<S>[]
     async repeat<T>(owner: number, act: (session: S) => Promise<T>): Promise<T> {
       for (;;) {
         try {
-          return await call(owner, act);
+          return await call([owner], act);
         } catch {}
       }
     },

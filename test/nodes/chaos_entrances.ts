@@ -87,7 +87,7 @@ export function byWorker(name: string, key: string, bindings: Bindings, needs: n
     if (response.ok) return JSON.parse(text);
     // A lease that has ended.
     if (response.status === 409) return { completed: 0 };
-    throw Object.assign(new Error(text), { code: `${response.status}` });
+    throw Object.assign(new Error(JSON.parse(text).detail), { code: `${response.status}` });
   }
   const session: Session = {
     async enqueue(queue, requestId) {

@@ -16,6 +16,8 @@ export type Records = {
 };
 
 const PACE_MS = 100;
+/** Clients of each kind. They begin at different entrances. */
+const each = [0, 1, 2, 3];
 
 /** The queues of single tasks and of orders. Each node has one of each. */
 const singles = (node: number) => `singles-${node}`;
@@ -76,7 +78,7 @@ export function startLoad(
       const at = (first + n) % nodes.length;
       const pair = [nodes[at], nodes[(at + 1) % nodes.length]] as [number, number];
       try {
-        await client.call(0, (session) => session.order(name, pair.map(orders)));
+        await client.call([0, ...pair], (session) => session.order(name, pair.map(orders)));
         committed.add(name);
       } catch (error) {
         (error instanceof UnknownCommit ? unknown : failed).add(name);
@@ -93,7 +95,9 @@ export function startLoad(
     );
     for (let n = first; consuming; n++) {
       const { node, queue } = queues[n % queues.length] as { node: number; queue: string };
-      const claimed = await client.call(node, (session) => session.claim(queue)).catch(() => null);
+      const claimed = await client
+        .call([node], (session) => session.claim(queue))
+        .catch(() => null);
       if (claimed) {
         const { lease, runs } = claimed;
         const count = await client.repeat(node, (session) => session.complete(lease));
@@ -109,10 +113,10 @@ export function startLoad(
   }
 
   const producers = [
-    ...nodes.flatMap((node) => entrances.map((_, first) => produce(node, first))),
-    ...sql.map((_, first) => order(first)),
+    ...nodes.flatMap((node) => each.map((n) => produce(node, 2 * n + node))),
+    ...each.map(order),
   ];
-  const consumers = entrances.map((_, first) => consume(first));
+  const consumers = each.map((n) => consume(2 * n));
   return {
     records,
     async stop() {

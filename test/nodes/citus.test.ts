@@ -176,6 +176,7 @@ here('a producer enqueues through the coordinator, and may not claim', async () 
   url.password = 'secret';
   await withClient(url.href, async (shop) => {
     expect(await value(shop, `select ${enqueueTask('rights')}`)).toHaveLength(1);
+    expect(await value(shop, "select tock_nodes.owner('rights')")).toBe(2);
     const claim = shop.query("select * from tock_nodes.claim('rights')");
     expect(await refusal(claim)).toMatchObject({ code: '42501' });
   });
