@@ -2,8 +2,6 @@ import { afterAll, expect, vi } from 'vitest';
 import { dice } from '../../scripts/chaos/random.ts';
 import { type Pooler, startPooler } from '../../scripts/stack/pooler.ts';
 import { anyPort } from '../../scripts/stack/ports.ts';
-import { withClient } from '../../scripts/stack/roles.ts';
-import { tock } from '../cli/tock.ts';
 import { conditionTimeout } from '../timeout.ts';
 import { type CallLog, callLog, type Life } from './chaos_calls.ts';
 import {
@@ -26,17 +24,9 @@ const all = [0, ...nodes];
 let key = '';
 let pooler: Pooler;
 
-const { here, server, cli, place } = withCitus('chaos of nodes', 4, async () => {
-  const password = new URL(server(0).url).password;
-  const env = { DATABASE_URL: server(1).url };
-  expect(await tock(['migrate'], { env })).toMatchObject({ code: 0 });
-  await withClient(server(1).url, (client) =>
-    client.query(`alter role tock_edge login password '${password}'`),
-  );
-  const created = await tock(['key', 'create', 'k', '--scope', 'enqueue,claim', '--json'], { env });
-  key = JSON.parse(created.out).key;
-  await cli('nodes', 'init', ...nodes.map((node) => server(node).url));
-  await prepareLoad(server(0), nodes, place);
+const tested = withCitus('chaos of nodes', 4, async () => {
+  key = await prepareLoad(tested, nodes);
+  const { password } = new URL(server(0).url);
   const { host } = server(1).cluster;
   pooler = await startPooler(host, {
     port: await anyPort(),
@@ -46,6 +36,7 @@ const { here, server, cli, place } = withCitus('chaos of nodes', 4, async () => 
     log: `${host.folder}/pgbouncer.log`,
   });
 });
+const { here, server } = tested;
 afterAll(() => pooler?.stop());
 
 const at = (port: number, node: number, user = 'postgres') =>
@@ -117,6 +108,7 @@ here(
     report(`${kills} kills`, log, load.records);
     await verify(server, nodes, load.records);
     expect(Object.fromEntries(log.failures.living)).toEqual({});
+    expect([...log.failures.others.keys()].join()).not.toContain('internally');
   },
   conditionTimeout * (5 + kills),
 );

@@ -1,8 +1,10 @@
+import { expect } from 'vitest';
 import { withClient } from '../../scripts/stack/roles.ts';
+import { tock } from '../cli/tock.ts';
 import { sleep } from '../sleep.ts';
 import { type CallLog, caller } from './chaos_calls.ts';
 import { type Entrance, type SqlSession, UnknownCommit } from './chaos_entrances.ts';
-import type { Server } from './citus_cluster.ts';
+import type { Citus } from './with_citus.ts';
 
 /** What the clients know of their calls. */
 export type Records = {
@@ -23,20 +25,25 @@ const each = [0, 1, 2, 3];
 const singles = (node: number) => `singles-${node}`;
 const orders = (node: number) => `orders-${node}`;
 
-/** Makes the queues of the nodes, and the table of orders at the coordinator. */
-export async function prepareLoad(
-  coordinator: Server,
-  nodes: number[],
-  place: (queue: string, node: number) => Promise<unknown>,
-) {
+/** Makes the directory, queues of the nodes, a table of orders at the coordinator, and a key for the Worker. */
+export async function prepareLoad({ server, cli, place }: Citus, nodes: number[]): Promise<string> {
+  const { url } = server(1);
+  const env = { DATABASE_URL: url };
+  expect(await tock(['migrate'], { env })).toMatchObject({ code: 0 });
+  const { password } = new URL(url);
+  const login = `alter role tock_edge login password '${password}'`;
+  await withClient(url, (client) => client.query(login));
+  const created = await tock(['key', 'create', 'k', '--scope', 'enqueue,claim', '--json'], { env });
+  await cli('nodes', 'init', ...nodes.map((node) => server(node).url));
   for (const node of nodes) {
     await place(singles(node), node);
     await place(orders(node), node);
   }
-  await withClient(coordinator.url, async (client) => {
+  await withClient(server(0).url, async (client) => {
     await client.query('create table public.orders (name text primary key)');
     await client.query("select citus_add_local_table_to_metadata('public.orders')");
   });
+  return JSON.parse(created.out).key;
 }
 
 /**

@@ -43,3 +43,5 @@ export function withCitus(what: string, count: number, prepare: () => Promise<vo
     place: (queue: string, node: number) => cli('nodes', 'place', queue, nameOf(node)),
   };
 }
+
+export type Citus = ReturnType<typeof withCitus>;
