@@ -53,7 +53,7 @@ export async function alter(
 }
 
 /** CPU seconds of the postmaster and all its children, user and system. */
-export async function cpuSeconds({ cluster }: TestCluster): Promise<number> {
+export async function cpuSeconds({ cluster }: Pick<TestCluster, 'cluster'>): Promise<number> {
   const look = 'getconf CLK_TCK; cat /proc/[0-9]*/stat 2>/dev/null || true';
   const [hertz = '100', ...lines] = (await cluster.host.run(['sh', '-c', look])).split('\n');
   let ticks = 0;

@@ -79,7 +79,11 @@ export function makeRun(stack: TestCluster, options: RunOptions, failures: strin
     return Number((await queried(sql))[0]?.bytes);
   }
 
-  async function together(sides: Side[], wanted = options.seconds): Promise<Measured[]> {
+  async function together(
+    sides: Side[],
+    wanted = options.seconds,
+    warm = warmUp(wanted),
+  ): Promise<Measured[]> {
     const counts = () => Promise.all(sides.map(({ system, database }) => system.counts(database)));
     let attended: (() => Promise<void>)[] = [];
     const look = async () => {
@@ -88,7 +92,7 @@ export function makeRun(stack: TestCluster, options: RunOptions, failures: strin
       return all;
     };
     const work = atWork(sides, async ({ all, pass, end }) => {
-      await pass(warmUp(wanted));
+      await pass(warm);
       await all((worker) => worker.meet());
       const before = await look();
       const from = performance.now();

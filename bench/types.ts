@@ -131,7 +131,7 @@ export type Run = {
    * Runs one window with works side by side, which are warmed up and start at the same moment. Their WAL and CPU time
    * are those of the whole cluster. Throws if a side ran out of tasks.
    */
-  together(sides: Side[], seconds?: number): Promise<Measured[]>;
+  together(sides: Side[], seconds?: number, warmUp?: number): Promise<Measured[]>;
   /** Like together(), for one side. */
   measure(
     database: TestDatabase,

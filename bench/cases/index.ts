@@ -13,6 +13,7 @@ import { groups as latency } from './latency.ts';
 import { groups as latencyCurve } from './latency_curve.ts';
 import { groups as memory } from './memory.ts';
 import { groups as mixed } from './mixed.ts';
+import { groups as nodes } from './nodes.ts';
 import { groups as pages } from './pages.ts';
 import { groups as payloads } from './payloads.ts';
 import { groups as queues } from './queues.ts';
@@ -42,4 +43,5 @@ export const groups: Group[] = [
   ...assign,
   ...together,
   ...steps,
+  ...nodes,
 ];

@@ -9,8 +9,12 @@ export const isDown = (error: unknown) => {
   return statusOf(code) === 503 && !code?.startsWith('TK');
 };
 
-/** True if another node owns the queue, task or lease of a statement. Then it has changed nothing. */
-export const isElsewhere = (error: unknown) => (error as Failed).code === 'TK421';
+/**
+ * True if another node owns the queue, task or lease of a statement. Then it has changed nothing. 3F000: Citus has not
+ * sent it on from the coordinator, which has no schema tock; so it is for seconds after citus_update_node().
+ */
+export const isElsewhere = (error: unknown) =>
+  ['TK421', '3F000'].includes((error as Failed).code ?? '');
 
 /** An error with the node that it comes from. */
 export const fromNode = (error: unknown, node: number | null) =>

@@ -10,6 +10,7 @@ export const slow = [
   // Quick runs use the browser only in dashboard/pages, and workerd only in worker/worker.
   'test/dashboard/{actions,all-matching,audit-log,axe,bulk-changes,counts,diagnoses,edges,empty-lists,focus}.test.ts',
   'test/dashboard/{forms,groups,lists,overview,schedules,shell,steps,task,variables,workers}.test.ts',
+  'test/nodes/{chaos,failover}.test.ts',
   'test/waiting/{one-process,workerd}.test.ts',
   'test/worker/{archive,bundle,edges}.test.ts',
   'test/client/{bundle,guide,kills,leases}.test.ts',

@@ -1,39 +1,18 @@
 import type pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { withClient } from '../../scripts/stack/roles.ts';
-import { tock } from '../cli/tock.ts';
 import { refusal, rows, value } from '../sql/verbs.ts';
-import { noCitus } from './citus_build.ts';
-import { type Server, startServers } from './citus_cluster.ts';
+import { withCitus } from './with_citus.ts';
 
 // A coordinator without a schema tock, and nodes. Each test uses queues of its own.
-const cannot = noCitus();
-const here = test.skipIf(cannot !== null);
-if (cannot) test.skip(`the tests of Citus: ${cannot}`, () => {});
-
-let servers: Server[] = [];
 let coordinator: pg.Client;
 let nodes: pg.Client[] = [];
 
-const cli = async (...args: string[]) => {
-  const outcome = await tock(args, { env: { DATABASE_URL: servers[0]?.url } });
-  expect(outcome).toMatchObject({ code: 0, err: '' });
-  return outcome.out;
-};
-
-const nameOf = (node: number) => `127.0.0.1:${servers[node]?.port}`;
-
-beforeAll(async () => {
-  if (cannot) return;
-  servers = await startServers(4);
-  const [, first, second] = servers;
-  await cli('nodes', 'init', first?.url ?? '', second?.url ?? '');
-  coordinator = await (servers[0] as Server).connect();
-  nodes = await Promise.all(servers.slice(1).map((server) => server.connect()));
-}, 600_000);
-afterAll(() => Promise.all(servers.map((server) => server.remove())));
-
-const place = (queue: string, node: number) => cli('nodes', 'place', queue, nameOf(node));
+const { here, server, cli, place } = withCitus('the tests of Citus', 3, async () => {
+  await cli('nodes', 'init', server(1).url, server(2).url);
+  coordinator = await server(0).connect();
+  nodes = await Promise.all([server(1).connect(), server(2).connect()]);
+});
 
 const tasksOf = (node: number, queue: string) =>
   value<number>(
@@ -43,7 +22,7 @@ const tasksOf = (node: number, queue: string) =>
   );
 
 const port = "select pg_catalog.current_setting('port')";
-const portOf = (node: number) => `${servers[node]?.port}`;
+const portOf = (node: number) => `${server(node).port}`;
 const enqueueTask = (queue: string) => `tock_nodes.enqueue('${queue}', '[{}]')`;
 
 here('a call that is alone goes to the owner of its key, from every node', async () => {
@@ -56,7 +35,7 @@ here('a call that is alone goes to the owner of its key, from every node', async
     `with unused as (select random())
      select * from tock_nodes.ask('alone', '${port.replaceAll("'", "''")}')`,
   ];
-  for (const client of [coordinator, ...nodes.slice(0, 2)]) {
+  for (const client of [coordinator, ...nodes]) {
     for (const form of forms) expect(await value(client, form), form).toBe(portOf(2));
     for (let n = 0; n < 7; n++) {
       const ask = {
@@ -139,7 +118,7 @@ here('an id and a lease name the range of their node, and lead there from every 
       { completed: 1 },
     ]);
     const task = 'select state from tock_nodes.task($1)';
-    for (const client of [coordinator, ...nodes.slice(0, 2)])
+    for (const client of [coordinator, ...nodes])
       expect(await value(client, task, ids)).toBe('done');
   }
 });
@@ -191,12 +170,13 @@ here('a producer enqueues through the coordinator, and may not claim', async () 
   await coordinator.query("create role shop login password 'secret'");
   await coordinator.query('grant tock_producer to shop');
   const line = `echo "*:*:*:shop:secret" >> .pgpass`;
-  for (const { cluster } of servers) await cluster.host.run(['sh', '-c', line]);
-  const url = new URL((servers[0] as Server).url);
+  for (const n of [0, 1, 2]) await server(n).cluster.host.run(['sh', '-c', line]);
+  const url = new URL(server(0).url);
   url.username = 'shop';
   url.password = 'secret';
   await withClient(url.href, async (shop) => {
     expect(await value(shop, `select ${enqueueTask('rights')}`)).toHaveLength(1);
+    expect(await value(shop, "select tock_nodes.owner('rights')")).toBe(2);
     const claim = shop.query("select * from tock_nodes.claim('rights')");
     expect(await refusal(claim)).toMatchObject({ code: '42501' });
   });

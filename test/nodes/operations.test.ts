@@ -1,39 +1,24 @@
 import type pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { withClient } from '../../scripts/stack/roles.ts';
 import { tock } from '../cli/tock.ts';
 import { refusal, rows, value } from '../sql/verbs.ts';
-import { noCitus } from './citus_build.ts';
-import { type Server, startServers } from './citus_cluster.ts';
+import { withCitus } from './with_citus.ts';
 
 // A coordinator and two nodes; a third one is added. The tests build on each other.
-const cannot = noCitus();
-const here = test.skipIf(cannot !== null);
-if (cannot) test.skip(`the operation of nodes: ${cannot}`, () => {});
-
-let servers: Server[] = [];
 let coordinator: pg.Client;
 
-const run = (...args: string[]) => tock(args, { env: { DATABASE_URL: servers[0]?.url } });
-
-const cli = async (...args: string[]) => {
-  const outcome = await run(...args);
-  expect(outcome).toMatchObject({ code: 0, err: '' });
-  return outcome.out;
-};
-
-const nameOf = (node: number) => `127.0.0.1:${servers[node]?.port}`;
-
-beforeAll(async () => {
-  if (cannot) return;
-  servers = await startServers(4);
-  const [, first, second] = servers as [Server, Server, Server];
-  expect(await tock(['migrate'], { env: { DATABASE_URL: first.url } })).toMatchObject({ code: 0 });
-  await withClient(first.url, (client) => client.query("alter role tock_edge login password 'x'"));
-  await cli('nodes', 'init', first.url, second.url);
-  coordinator = await (servers[0] as Server).connect();
-}, 600_000);
-afterAll(() => Promise.all(servers.map((server) => server.remove())));
+const { here, server, nameOf, run, cli, place } = withCitus(
+  'the operation of nodes',
+  4,
+  async () => {
+    const [first, second] = [server(1).url, server(2).url];
+    expect(await tock(['migrate'], { env: { DATABASE_URL: first } })).toMatchObject({ code: 0 });
+    await withClient(first, (client) => client.query("alter role tock_edge login password 'x'"));
+    await cli('nodes', 'init', first, second);
+    coordinator = await server(0).connect();
+  },
+);
 
 const enqueue = (queue: string, count: number, from = coordinator) =>
   value<string[]>(from, 'select tock_nodes.enqueue($1, $2)', [
@@ -44,22 +29,22 @@ const enqueue = (queue: string, count: number, from = coordinator) =>
 const rangesOf = (ids: string[]) => [...new Set(ids.map((id) => Number(BigInt(id) >> 53n)))];
 
 /** Claims and completes until the queue gives nothing, and returns the ids in order. */
-async function work(queue: string): Promise<string[]> {
+async function work(queue: string, client = coordinator): Promise<string[]> {
   const ids: string[] = [];
   for (;;) {
     const runs = await rows<{ id: string; lease: string }>(
-      coordinator,
+      client,
       'select * from tock_nodes.claim($1, p_limit => 10)',
       [queue],
     );
     if (runs.length === 0) return ids;
     ids.push(...runs.map((run) => run.id));
-    await coordinator.query('select * from tock_nodes.complete($1)', [runs[0]?.lease]);
+    await client.query('select * from tock_nodes.complete($1)', [runs[0]?.lease]);
   }
 }
 
 const findings = async (node: number) => {
-  const client = await (servers[node] as Server).connect();
+  const client = await server(node).connect();
   const found = await rows<{ finding: string; hint: string }>(
     client,
     'select * from tock.doctor_of_directory()',
@@ -71,35 +56,34 @@ const findings = async (node: number) => {
 const login = "select rolcanlogin from pg_roles where rolname = 'tock_edge'";
 
 here('the role of the HTTP server keeps its login on a node', async () => {
-  expect(await withClient(servers[1]?.url ?? '', (first) => value(first, login))).toBe(true);
+  expect(await withClient(server(1).url, (first) => value(first, login))).toBe(true);
 });
 
 here(
   'a node is added beside traffic, with the keys of the others, and gets queues by place',
   async () => {
-    await cli('nodes', 'place', 'busy', nameOf(1));
-    const [first] = servers.slice(1);
+    await place('busy', 1);
     const key = await tock(['key', 'create', 'k', '--scope', 'read'], {
-      env: { DATABASE_URL: first?.url },
+      env: { DATABASE_URL: server(1).url },
     });
     expect(key.code).toBe(0);
     const enqueued: string[] = [];
     let over = false;
     const traffic = (async () => {
-      const client = await (servers[0] as Server).connect();
+      const client = await server(0).connect();
       while (!over) enqueued.push(...(await enqueue('busy', 1, client)));
       await client.end();
     })();
-    const added = await cli('nodes', 'add', servers[3]?.url ?? '');
+    const added = await cli('nodes', 'add', server(3).url);
     over = true;
     await traffic;
     expect(added).toContain(`${nameOf(3)}, has range 2.`);
     expect(enqueued.length).toBeGreaterThan(3);
     expect(await work('busy')).toEqual(enqueued);
-    const client = await (servers[3] as Server).connect();
+    const client = await server(3).connect();
     expect(await value(client, 'select count(*)::int from tock.keys')).toBe(1);
     expect(await value(client, 'select tock_nodes.this_node()')).toBe(3);
-    await cli('nodes', 'place', 'new', nameOf(3));
+    await place('new', 3);
     expect(rangesOf(await enqueue('new', 1))).toEqual([2]);
     expect(await value(client, "select count(*)::int from tock.queues where name = 'new'")).toBe(1);
     await client.end();
@@ -110,15 +94,15 @@ here(
       { node: 3, name: nameOf(3), ranges: [2], queues: 1 },
     ]);
     expect(moves).toEqual([]);
-    expect(await withClient(servers[1]?.url ?? '', (first) => value(first, login))).toBe(true);
+    expect(await withClient(server(1).url, (first) => value(first, login))).toBe(true);
   },
 );
 
 here(
   'a queue that has tasks is moved: old tasks first, then the new ones, and ids stay',
   async () => {
-    await cli('nodes', 'place', 'moving', nameOf(1));
-    const client = await (servers[1] as Server).connect();
+    await place('moving', 1);
+    const client = await server(1).connect();
     await client.query("select tock.put_queue('moving', '{\"max_attempts\": 3}')");
     const before = await enqueue('moving', 25);
     const refused = await run('nodes', 'place', 'moving', nameOf(2));
@@ -128,7 +112,7 @@ here(
     const after = await enqueue('moving', 5);
     expect([rangesOf(before), rangesOf(after)]).toEqual([[0], [1]]);
     expect(await findings(1)).toEqual([]);
-    const second = await (servers[2] as Server).connect();
+    const second = await server(2).connect();
     const attempts = "select max_attempts from tock.queue('moving')";
     expect(await value(second, attempts)).toBe(3);
     expect(await work('moving')).toEqual([...before, ...after]);
@@ -146,16 +130,39 @@ here(
   },
 );
 
+here('a queue with a backlog is moved under load, and its tasks keep their order', async () => {
+  await place('loaded', 1);
+  const enqueued = await enqueue('loaded', 200);
+  const claimed: string[] = [];
+  const [producer, consumer] = [await server(1).connect(), await server(2).connect()];
+  let over = false;
+  const producing = (async () => {
+    while (!over) enqueued.push(...(await enqueue('loaded', 1, producer)));
+  })();
+  const consuming = (async () => {
+    while (!over || claimed.length < enqueued.length)
+      claimed.push(...(await work('loaded', consumer)));
+  })();
+  for (const node of [2, 1, 2]) {
+    const moved = await cli('nodes', 'move', 'loaded', nameOf(node), '--wait');
+    expect(moved).toContain(`Queue loaded is on ${nameOf(node)}.`);
+  }
+  over = true;
+  await Promise.all([producing, consuming]);
+  expect(claimed).toEqual(enqueued);
+  expect(rangesOf(enqueued).toSorted()).toEqual([0, 1]);
+});
+
 here(
   'a shard that the rebalancer of Citus has moved is a finding, and move brings the queue back',
   async () => {
-    await cli('nodes', 'place', 'rebalanced', nameOf(1));
+    await place('rebalanced', 1);
     const ids = await enqueue('rebalanced', 2);
     await coordinator.query(
       `select citus_move_shard_placement(
        get_shard_id_for_distribution_column('tock_nodes.keys', 'rebalanced'),
        '127.0.0.1', $1::int, '127.0.0.1', $2::int, 'block_writes')`,
-      [servers[1]?.port, servers[2]?.port],
+      [server(1).port, server(2).port],
     );
     expect(await findings(1)).toMatchObject([
       { finding: 'queues are on the wrong node', hint: expect.stringContaining('tock nodes move') },
@@ -167,7 +174,7 @@ here(
       `select citus_move_shard_placement(
        get_shard_id_for_distribution_column('tock_nodes.keys', ':0'),
        '127.0.0.1', $1::int, '127.0.0.1', $2::int, 'block_writes')`,
-      [servers[1]?.port, servers[2]?.port],
+      [server(1).port, server(2).port],
     );
     expect(await findings(1)).toMatchObject([
       {
@@ -181,8 +188,8 @@ here(
 );
 
 here('a queue with a schedule, and a paused one with tasks, are not moved', async () => {
-  const client = await (servers[1] as Server).connect();
-  await cli('nodes', 'place', 'kept', nameOf(1));
+  const client = await server(1).connect();
+  await place('kept', 1);
   await enqueue('kept', 1);
   await client.query(
     `select tock.put_schedule('nightly', '{"queue": "kept", "cron": "0 3 * * *"}')`,
@@ -224,17 +231,17 @@ here(
 here('a node gets a further range of ids', async () => {
   const out = await cli('nodes', 'found', '9', '--node', nameOf(2));
   expect(out).toBe('Range 9: 8589934591 ids are left.\n');
-  await cli('nodes', 'place', 'further', nameOf(2));
+  await place('further', 2);
   const ids = await enqueue('further', 1);
   expect(rangesOf(ids)).toEqual([9]);
   expect(await value(coordinator, 'select state from tock_nodes.task($1)', ids)).toBe('ready');
 });
 
 here('with one node down, the queues of the others go on, and its own say so', async () => {
-  await cli('nodes', 'place', 'down', nameOf(2));
-  await cli('nodes', 'place', 'up', nameOf(1));
+  await place('down', 2);
+  await place('up', 1);
   await enqueue('down', 1);
-  await servers[2]?.cluster.kill9();
+  await server(2).cluster.kill9();
   expect(await enqueue('up', 1)).toHaveLength(1);
   expect((await refusal(enqueue('down', 1))).code).toMatch(/^08/);
   expect(await work('up')).toHaveLength(1);
@@ -242,22 +249,22 @@ here('with one node down, the queues of the others go on, and its own say so', a
   expect(listed).toContain('unreachable');
   const placed = await run('nodes', 'place', 'elsewhere', nameOf(1));
   expect(placed.code).toBe(4);
-  await servers[2]?.cluster.start();
+  await server(2).cluster.start();
   expect(await enqueue('down', 1)).toHaveLength(1);
   expect(await work('down')).toHaveLength(2);
 });
 
 here('with the coordinator down, calls at any node go on', async () => {
-  await cli('nodes', 'place', 'first', nameOf(1));
-  await cli('nodes', 'place', 'second', nameOf(2));
-  const client = await (servers[1] as Server).connect();
-  await servers[0]?.cluster.kill9();
+  await place('first', 1);
+  await place('second', 2);
+  const client = await server(1).connect();
+  await server(0).cluster.kill9();
   for (const queue of ['first', 'second']) expect(await enqueue(queue, 1, client)).toHaveLength(1);
   await client.query('begin');
   for (const queue of ['first', 'second']) expect(await enqueue(queue, 1, client)).toHaveLength(1);
   await client.query('commit');
   const claim = "select count(*)::int from tock_nodes.claim('second', p_limit => 5)";
   expect(await value(client, claim)).toBe(2);
-  await servers[0]?.cluster.start();
+  await server(0).cluster.start();
   await client.end();
 });
