@@ -45,7 +45,7 @@ export type Cluster = {
   /** Sends a request to the app, with all nodes, or as if these were down. */
   send(route: string, body?: unknown, options?: SendOptions): Promise<Reply>;
   /** Sends any request to the app. */
-  request(path: string, init: RequestInit): Promise<Response>;
+  request(path: string, init: RequestInit, down?: readonly number[]): Promise<Response>;
   /** The statements since the last call, each with its node. */
   sent(): { node: number; text: string }[];
   /** The bindings of a Worker for both nodes. */
@@ -138,7 +138,7 @@ export async function cluster(
       const parsed = isJson ? JSON.parse(text) : undefined;
       return { status: response.status, headers: response.headers, text, body: parsed };
     },
-    request: async (path, init) => app.request(path, init, bindings()),
+    request: async (path, init, down) => app.request(path, init, bindings(down)),
     sent() {
       const sent = statements;
       statements = [];
