@@ -75,11 +75,24 @@ function refused(url: string, isLocal: boolean, error: unknown): unknown {
   return new Failure(fullMessage + otherErrors.join(''), next(status, hint), exitCode(status));
 }
 
+/** Says on stderr which nodes of several an answer lacks, once for the same ones. */
+function missingNodesWarning(): (answer: unknown) => void {
+  let last = '';
+  return (answer) => {
+    const { missing_nodes = [] } = (answer ?? {}) as { missing_nodes?: number[] };
+    const text = missing_nodes.join(', ');
+    if (text && text !== last)
+      process.stderr.write(`Node ${text} does not answer: what it has is left out.\n`);
+    last = text;
+  };
+}
+
 type ServerTarget = { url: string; key: string; fetch?: CallOptions['fetch'] };
 
 /** A client of a server. With `fetch` it calls the app in this process instead. */
 function createApi({ url, key, fetch }: ServerTarget): Api {
   const isLocal = fetch !== undefined;
+  const warn = missingNodesWarning();
   const options = { url, key, timeout_seconds: 60, deadline_seconds: 180, ...(fetch && { fetch }) };
   const api: Api = {
     isLocal,
@@ -89,7 +102,9 @@ function createApi({ url, key, fetch }: ServerTarget): Api {
       const retries = once || isLocal ? 0 : 2;
       const call = caller({ ...options, retries, ...(parse && { parse }) });
       try {
-        return await call(...requestLine(route, args), body);
+        const answer = (await call(...requestLine(route, args), body)) as never;
+        warn(answer);
+        return answer;
       } catch (error) {
         throw refused(url, isLocal, error);
       }

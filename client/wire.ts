@@ -2135,6 +2135,8 @@ export type Routes = {
         /** For an event. */
         event: number;
       } | null;
+      /** With several nodes, those that did not answer: what they have is left out. */
+      missing_nodes?: number[];
     };
   };
   /** Purge a paused queue, and drop it once it has no unfinished task */

@@ -881,6 +881,10 @@ function tock.adopt_queue(p_queue jsonb, p_keys jsonb)
   returns void
   -- no comment
 
+function tock.adopt_schedules(p_taken jsonb)
+  returns void
+  -- no comment
+
 function tock.advance_start()
   returns void
   -- no comment
@@ -2463,7 +2467,7 @@ function tock.newest_segment()
 
 function tock.next(p_queue text, p_ends jsonb, p_worker text DEFAULT NULL::text, p_limit integer DEFAULT 1, p_lease_seconds integer DEFAULT NULL::integer, p_request_id text DEFAULT NULL::text, p_own_transaction boolean DEFAULT false)
   returns TABLE(ended jsonb, claimed claimed[])
-  -- Ends runs of leases, then claims like claim(), in one transaction. p_ends is [{lease, results, failures}], with results as in complete() and failures as in fail(); with the lease alone all its runs that are left are done. Returns one row. ended has for each of p_ends {lease, completed, failed, dead, refused, lost}: refused are the ids that the call left alone, and lost is true if the lease had ended before. claimed has the claimed runs. A lost lease does not prevent the claim. A repeated call ends nothing twice, and with its request_id it claims the same runs. The claim waits for no lock: while other claims hold the tasks it claims none.
+  -- Ends runs of leases, then claims like claim(), in one transaction. p_ends is [{lease, results, failures}], with results as in complete() and failures as in fail(); with the lease alone all its runs that are left are done. Returns one row. ended has for each of p_ends {lease, completed, failed, dead, refused, lost}: refused are the ids that the call left alone, and lost is true if the lease had ended before. claimed has the claimed runs. A lost lease does not prevent the claim, and with p_limit 0 there is none. A repeated call ends nothing twice, and with its request_id it claims the same runs. The claim waits for no lock: while other claims hold the tasks it claims none.
   -- for tock_admin, tock_edge, tock_worker
 
 function tock.next_attempt_at(p_policy queues, p_options jsonb, p_attempt integer, p_lost integer, p_max_attempts integer, p_seconds double precision DEFAULT NULL::double precision)
@@ -3413,6 +3417,10 @@ function tock.sweep_may_be_late(p_writers text[])
 
 function tock.sweep_wait_lists()
   returns integer
+  -- no comment
+
+function tock.take_schedules(p_queue text)
+  returns jsonb
   -- no comment
 
 function tock.take_slot(p_from integer DEFAULT NULL::integer)

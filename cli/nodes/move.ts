@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { pause } from '../../client/pause.ts';
 import { Failure } from '../../migrate/failure.ts';
 import { runStatement } from '../statement.ts';
 import { plural } from '../table.ts';
@@ -14,6 +15,9 @@ type Stay = {
   schedules: string[];
 };
 
+/** A queue and the node to which it is to move. */
+type Goal = { queue: string; to: Node };
+
 /** A queue and the tasks that it still has on other nodes than its own. */
 export type Moved = { queue: string; node: string; left: { node: string; tasks: number }[] };
 
@@ -25,14 +29,6 @@ async function stays(client: pg.Client, nodes: Node[], queue: string): Promise<S
     if (text) found.push({ node, ...JSON.parse(text) });
   }
   return found;
-}
-
-function checkSchedules(queue: string, stay: Stay): void {
-  if (stay.schedules.length === 0) return;
-  throw new Failure(
-    `Queue ${queue} has ${plural(stay.schedules.length, 'schedule')} on ${stay.node.name}: ${stay.schedules.join(', ')}.`,
-    'A schedule lives with its queue. Drop it there, move the queue, then put the schedule again.',
-  );
 }
 
 function checkPaused(queue: string, stay: Stay): void {
@@ -82,22 +78,36 @@ async function adopt(client: pg.Client, to: Node, { row, keys }: Stay): Promise<
   ]);
 }
 
-/**
- * Makes everything ready for a queue on another node: its settings there, and the entry of each node that has tasks of
- * it.
- */
-async function prepareMove(client: pg.Client, nodes: Node[], queue: string, to: Node) {
+/** Twice the time after which each HTTP server knows which queues are to move. */
+const NOTICE = '10 seconds';
+
+const noticeLeft = `
+  select coalesce(ceil(1000 * extract(epoch from max(m.moved_at) + $2::interval - clock_timestamp())), 0)::integer as ms
+  from tock_nodes.moves m where m.queue = any ($1)`;
+
+/** Records the nodes from which queues are to move, and waits until each HTTP server asks for their owners anew. */
+async function announce(client: pg.Client, nodes: Node[], goals: Goal[]): Promise<void> {
+  const moving: string[] = [];
+  for (const { queue, to } of goals) {
+    const others = (await stays(client, nodes, queue)).filter(({ node }) => node !== to);
+    for (const stay of others) checkPaused(queue, stay);
+    await recordStays(client, queue, others);
+    if (others.length > 0 && (await ownerOf(client, queue)) !== to.node) moving.push(queue);
+  }
+  const [left] = await runStatement<{ ms: number }>(client, noticeLeft, [moving, NOTICE]);
+  await pause(Math.max(0, left?.ms ?? 0));
+}
+
+/** Moves a queue that has been announced: its settings, then its new tasks. */
+async function change(client: pg.Client, nodes: Node[], { queue, to }: Goal): Promise<Moved> {
   const found = await stays(client, nodes, queue);
   const others = found.filter(({ node }) => node !== to);
-  for (const stay of others) {
-    checkSchedules(queue, stay);
-    checkPaused(queue, stay);
-  }
   const owner = await ownerOf(client, queue);
   const source = found.find(({ node }) => node.node === owner) ?? others[0];
-  await recordStays(client, queue, others);
   if (source?.row && source.node !== to) await adopt(client, to, source);
+  await pin(client, queue, to.node);
   await forget(client, queue, to);
+  return finish(client, nodes, queue, to);
 }
 
 /**
@@ -110,9 +120,25 @@ export async function move(
   queue: string,
   to: Node,
 ): Promise<Moved> {
-  await prepareMove(client, nodes, queue, to);
-  await pin(client, queue, to.node);
-  return finish(client, nodes, queue, to);
+  await announce(client, nodes, [{ queue, to }]);
+  return change(client, nodes, { queue, to });
+}
+
+/**
+ * Moves the schedules of a queue between two nodes, in one transaction with two phases. A schedule of which the next
+ * task depends on the last one stays until that has ended.
+ */
+async function moveSchedules(client: pg.Client, queue: string, from: Node, to: Node) {
+  await runStatement(client, 'begin');
+  try {
+    const taken = await ask(client, from.key, 'select tock.take_schedules(%1$L)::text', [queue]);
+    if (taken !== '[]')
+      await ask(client, to.key, 'select tock.adopt_schedules(%1$L)::text', [taken]);
+    await runStatement(client, 'commit');
+  } catch (error) {
+    await runStatement(client, 'rollback');
+    throw error;
+  }
 }
 
 async function finish(client: pg.Client, nodes: Node[], queue: string, to: Node): Promise<Moved> {
@@ -121,6 +147,7 @@ async function finish(client: pg.Client, nodes: Node[], queue: string, to: Node)
     if (stay.node === to) continue;
     // The queue may have been made there while it moved.
     await recordStays(client, queue, [stay]);
+    if (stay.schedules.length > 0) await moveSchedules(client, queue, stay.node, to);
     const tasks = await leave(client, queue, stay);
     if (tasks > 0) left.push({ node: stay.node.name, tasks });
   }
@@ -174,12 +201,14 @@ export async function drain(client: pg.Client, nodes: Node[], from: Node): Promi
   let turn = 0;
   const next = () => others[turn++ % others.length] as Node;
   if (others.length === 0) throw new Failure('There is no other node.', 'Add one: tock nodes add');
-  const moved: Moved[] = [];
+  const goals: Goal[] = [];
   for (const queue of await queuesOf(client, from)) {
     const owner = nodeOfNumber(nodes, await ownerOf(client, queue));
-    const to = owner && owner !== from ? owner : next();
-    moved.push(await move(client, nodes, queue, to));
+    goals.push({ queue, to: owner && owner !== from ? owner : next() });
   }
+  await announce(client, nodes, goals);
+  const moved: Moved[] = [];
+  for (const goal of goals) moved.push(await change(client, nodes, goal));
   const shards = await runStatement<{ shard: string; ranges: string[] }>(client, shardsOf, [
     from.node,
   ]);

@@ -4,7 +4,7 @@ import type { Polled } from '../polling.ts';
 import type { Finding } from '../types.ts';
 import { Findings, severities, worstFirst } from './findings.tsx';
 import { Icon } from './icon.tsx';
-import { Problem } from './panel.tsx';
+import { MissingNodes, Problem } from './panel.tsx';
 import { Updated } from './times.tsx';
 
 /** The doctor's findings in one line, which opens. */
@@ -23,6 +23,7 @@ export function Health({ polled }: { polled: Polled<{ findings: Finding[] }> }) 
     return (
       <section class="strip good" aria-label="Health">
         <Icon of={CircleCheck} /> The doctor finds no problem <Updated at={polled.at} />
+        <MissingNodes of={polled.data} />
       </section>
     );
   }
@@ -40,6 +41,7 @@ export function Health({ polled }: { polled: Polled<{ findings: Finding[] }> }) 
         </summary>
         <Findings findings={findings} />
       </details>
+      <MissingNodes of={polled.data} />
     </section>
   );
 }

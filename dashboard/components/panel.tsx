@@ -32,6 +32,18 @@ export function Problem({ error }: { error: Refused }) {
   );
 }
 
+/** Which nodes of several an answer lacks. */
+export function MissingNodes({ of: answer }: { of: unknown }) {
+  const { missing_nodes = [] } = (answer ?? {}) as { missing_nodes?: number[] };
+  if (missing_nodes.length === 0) return null;
+  return (
+    <p class="problem">
+      <strong>Incomplete</strong> Node {missing_nodes.join(', ')} does not answer. What it has is
+      left out.
+    </p>
+  );
+}
+
 /** The content of a polled answer, or its error. */
 export function PolledContent<T>({
   polled,
@@ -44,6 +56,7 @@ export function PolledContent<T>({
   return (
     <>
       {error && <Problem error={error} />}
+      <MissingNodes of={data} />
       {data !== undefined ? children(data) : !error && <p class="none">Loading …</p>}
     </>
   );

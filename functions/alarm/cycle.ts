@@ -1,17 +1,10 @@
 import { pause } from '../../client/pause.ts';
 import { createNotifier } from '../../client/worker/notifier.ts';
-import {
-  type Consumers,
-  drainOver,
-  enoughSeconds,
-  logError,
-  ofThisNode,
-  total,
-} from '../consumers/drain.ts';
+import { type Consumers, drainOver, enoughSeconds, logError, total } from '../consumers/drain.ts';
 import { type SerialConnection, serialConnection } from '../consumers/serial_connection.ts';
+import { onEachNode } from '../consumers/turns.ts';
 import type { Connect } from '../database/types.ts';
 import type { Bindings } from '../env.ts';
-import { eachNode } from '../nodes/config.ts';
 
 // The database returns a duration from now, because its clock and the Worker's may differ.
 const ms = (at: string) =>
@@ -134,8 +127,8 @@ async function cycleOfNodes(
   seconds: number,
   onTick: () => void,
 ): Promise<CycleResult> {
-  const cycles = await Promise.allSettled(
-    eachNode(env).map((node) => cycleOfNode(connect, node, ofThisNode(consumers), seconds, onTick)),
+  const cycles = await onEachNode(env, consumers, (node, own) =>
+    cycleOfNode(connect, node, own, seconds, onTick),
   );
   const results = cycles.flatMap((cycle) => (cycle.status === 'fulfilled' ? cycle.value : []));
   const failures = cycles.flatMap((cycle) => (cycle.status === 'rejected' ? cycle.reason : []));

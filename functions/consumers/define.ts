@@ -1,5 +1,7 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { Claimed } from '../../client/types.ts';
+import type { Query } from '../database/types.ts';
+import type { Bindings } from '../env.ts';
 import type { ConsumerHandler } from './context.ts';
 import { parsePayload } from './payload.ts';
 
@@ -16,7 +18,14 @@ export type Consumer = {
   /** The versions whose tasks this handler continues. A task that began under another one sleeps. Default: all. */
   versions?: number[];
   handler: ConsumerHandler<unknown>;
+  /** On a node of several: false if it is not to work now; and how its work ended. */
+  turn?: { begin(): Promise<boolean>; end(isEmpty: boolean): void };
 };
+
+/** Consumers, or a function that reads them from the database. */
+export type Consumers =
+  | readonly Consumer[]
+  | ((query: Query, env: Bindings) => Promise<readonly Consumer[]>);
 
 type Options = Pick<Consumer, 'queue'> &
   Partial<Pick<Consumer, 'batch' | 'concurrency' | 'lease_seconds' | 'version' | 'versions'>>;

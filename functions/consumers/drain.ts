@@ -3,22 +3,19 @@ import { sqlSource } from '../../client/sql/source.ts';
 import type { ClaimAnswer, Claimed } from '../../client/types.ts';
 import { createNotifier, type Notifier } from '../../client/worker/notifier.ts';
 import { type Source, type Wakeups, type WorkCounts, work } from '../../client/worker/work.ts';
-import type { Connect, Query } from '../database/types.ts';
+import type { Connect } from '../database/types.ts';
 import type { Bindings } from '../env.ts';
-import { eachNode } from '../nodes/config.ts';
 import { type Budget, budget } from './budget.ts';
-import type { Consumer } from './define.ts';
+import type { Consumer, Consumers } from './define.ts';
 import { createRunner } from './run.ts';
 import {
   type OpenConnection,
   type SerialConnection,
   serialConnection,
 } from './serial_connection.ts';
+import { onEachNode } from './turns.ts';
 
-/** Consumers, or a function that reads them from the database. */
-export type Consumers =
-  | readonly Consumer[]
-  | ((query: Query, env: Bindings) => Promise<readonly Consumer[]>);
+export type { Consumers } from './define.ts';
 
 export type DrainOptions = {
   /** Time limit, which includes closing the connection. */
@@ -121,7 +118,8 @@ function createSource(drain: DrainState, { batch }: Consumer): Source {
   };
 }
 
-async function consume(drain: DrainState, consumer: Consumer): Promise<void> {
+/** Works on the queue of a consumer; true if it is empty. */
+async function consume(drain: DrainState, consumer: Consumer): Promise<boolean> {
   const { queue, handler, batch, concurrency, lease_seconds, version = 1, versions } = consumer;
   const { seconds = SECONDS, worker = 'worker', wakeups, on_error = logError } = drain.options;
   const stop_seconds = Math.min(5, seconds / 4);
@@ -142,7 +140,19 @@ async function consume(drain: DrainState, consumer: Consumer): Promise<void> {
   });
   for (const kind of Object.keys(counts) as (keyof WorkCounts)[])
     drain.result[kind] += counts[kind];
-  if (drain.left() <= stop_seconds) drain.result.again_seconds = 0;
+  const isLate = drain.left() <= stop_seconds;
+  if (isLate) drain.result.again_seconds = 0;
+  return !isLate && !drain.stop.aborted;
+}
+
+async function consumeInTurn(drain: DrainState, consumer: Consumer): Promise<void> {
+  const { turn } = consumer;
+  let isEmpty = false;
+  try {
+    if (!turn || (await turn.begin())) isEmpty = await consume(drain, consumer);
+  } finally {
+    turn?.end(isEmpty);
+  }
 }
 
 /** Keeps a consumer with an empty queue active while another one works, because handlers may add tasks. */
@@ -151,7 +161,7 @@ async function consumeWhileOthersWork(drain: DrainState, consumer: Consumer): Pr
   while (true) {
     const wakeupsBefore = wakeups?.count();
     const wasWoken = () => wakeups?.count() !== wakeupsBefore;
-    await consume(drain, consumer).finally(() => {
+    await consumeInTurn(drain, consumer).finally(() => {
       drain.working--;
       drain.idleNotifier.notify();
     });
@@ -163,11 +173,8 @@ async function consumeWhileOthersWork(drain: DrainState, consumer: Consumer): Pr
   }
 }
 
-/** Waits until all promises settle, then throws their errors. */
-async function awaitAll(promises: Promise<void>[]): Promise<void> {
-  const reasons = (await Promise.allSettled(promises)).flatMap((settled) =>
-    settled.status === 'rejected' ? [settled.reason] : [],
-  );
+function throwErrors(settled: readonly PromiseSettledResult<unknown>[]): void {
+  const reasons = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
   if (reasons.length > 1) throw new AggregateError(reasons, String(reasons[0]?.message));
   if (reasons.length > 0) throw reasons[0];
 }
@@ -207,7 +214,8 @@ export async function drainOver(
       const list =
         typeof consumers === 'function' ? await consumers(connection.query, env) : consumers;
       drain.working = list.length;
-      await awaitAll(list.map((consumer) => consumeWhileOthersWork(drain, consumer)));
+      const works = list.map((consumer) => consumeWhileOthersWork(drain, consumer));
+      throwErrors(await Promise.allSettled(works));
       if (list === consumers && list.length === 1) return;
     }
   }
@@ -223,19 +231,6 @@ export async function drainOver(
   }
 }
 
-const ownSql = `select q.queue from unnest($1::text[]) as q (queue)
-  where coalesce(tock_nodes.owner(p_key => q.queue), tock_nodes.this_node()) = tock_nodes.this_node()`;
-
-/** Of several nodes, each runs the consumers of its own queues. */
-export const ofThisNode =
-  (consumers: Consumers): Consumers =>
-  async (query, env) => {
-    const list = typeof consumers === 'function' ? await consumers(query, env) : consumers;
-    const rows = await query(ownSql, [list.map(({ queue }) => queue)]);
-    const own = new Set(rows.map(({ queue }) => queue));
-    return list.filter(({ queue }) => own.has(queue));
-  };
-
 /** Drains each node; throws an error of a node after the others have ended. */
 async function drainNodes(
   connect: Connect,
@@ -244,17 +239,16 @@ async function drainNodes(
   options: DrainOptions,
 ): Promise<DrainResult> {
   const all = emptyResult();
-  const drains = eachNode(env).map(async (node) => {
-    const { again_seconds, ...counts } = await drainNode(
-      connect,
-      node,
-      ofThisNode(consumers),
-      options,
-    );
+  const drains = await onEachNode(env, consumers, (node, own) =>
+    drainNode(connect, node, own, options),
+  );
+  throwErrors(drains);
+  for (const drain of drains) {
+    if (drain.status === 'rejected') continue;
+    const { again_seconds, ...counts } = drain.value;
     if (again_seconds !== null) all.again_seconds = sooner(all.again_seconds, again_seconds);
     for (const kind of Object.keys(counts) as (keyof WorkCounts)[]) all[kind] += counts[kind];
-  });
-  await awaitAll(drains);
+  }
   return all;
 }
 

@@ -1,7 +1,7 @@
 import type { Answer } from '../http/answer.ts';
 import type { RoutedCall, Run } from './call.ts';
 import { fromNode, isDown, isElsewhere, moving } from './errors.ts';
-import type { Group, Router } from './router.ts';
+import type { Place, Router } from './router.ts';
 
 type Queue = string | { queue: string; weight: number };
 
@@ -11,6 +11,16 @@ const weightOf = (queue: Queue) => (typeof queue === 'string' ? 1 : queue.weight
 /** From the best to the worst, as in claim_state(). */
 const states = ['found', 'passing', 'busy', 'empty', 'limited', 'paused'];
 
+type State = { state: string; retry_after_seconds: number };
+
+/** The state of the queues of several nodes. */
+export function bestState(all: readonly State[]): State {
+  const rank = ({ state }: State) => states.indexOf(state);
+  const [best] = all.toSorted((a, b) => rank(a) - rank(b));
+  const retry_after_seconds = Math.min(...all.map((one) => one.retry_after_seconds));
+  return { state: best?.state ?? 'empty', retry_after_seconds };
+}
+
 /** A number from 0 to 1, the same for each repeat of a call with a request id. */
 async function draw(call: RoutedCall, name: string): Promise<number> {
   if (call.requestId === null) return Math.random();
@@ -19,34 +29,56 @@ async function draw(call: RoutedCall, name: string): Promise<number> {
   return digest.getUint32(0) / 2 ** 32;
 }
 
+/** A claim from some queues of one node; `isLeft` if they have left it. */
+type Step = { place: Place; isLeft: boolean; keys: string[] };
+
+/** Adds a queue to the claim from its place; a place that comes again is a step of its own. */
+function add(steps: Step[], place: Place, isLeft: boolean, key: string): void {
+  const last = steps.at(-1);
+  if (last && last.place.node === place.node && last.isLeft === isLeft) last.keys.push(key);
+  else steps.push({ place, isLeft, keys: [key] });
+}
+
+/** The steps of a claim from queues in their order. */
+function inOrder(places: Map<string, Place[]>): Step[] {
+  const steps: Step[] = [];
+  for (const [key, all] of places)
+    for (const place of all) add(steps, place, place !== all.at(-1), key);
+  return steps;
+}
+
 /**
- * The nodes in the order in which the call claims from them: that of the queues, or a random one by weight. The first
- * queue of a call is then drawn by weight among all of them, as in one database.
+ * The steps of a claim by weight: one for the queues of each node, in a random order by the sums of their weights. So the
+ * first queue of a call is drawn by weight among all of them, as in one database.
  */
-async function inOrder(groups: Group[], queues: Queue[], call: RoutedCall): Promise<Group[]> {
-  if (queues.every((queue) => typeof queue === 'string')) return groups;
-  const drawn = groups.map(async (group) => {
+async function byWeight(
+  places: Map<string, Place[]>,
+  queues: Queue[],
+  call: RoutedCall,
+): Promise<Step[]> {
+  const groups = new Map<number | null, Step>();
+  for (const [key, all] of places) {
+    const place = all.at(-1) as Place;
+    const group = groups.get(place.node) ?? { place, isLeft: false, keys: [] };
+    groups.set(place.node, group);
+    group.keys.push(key);
+  }
+  const drawn = [...groups.values()].map(async (group) => {
     const weight = queues
       .filter((queue) => group.keys.includes(nameOf(queue)))
       .reduce((sum, queue) => sum + weightOf(queue), 0);
     return { group, at: -Math.log(1 - (await draw(call, group.keys.join()))) / weight };
   });
-  return (await Promise.all(drawn)).sort((a, b) => a.at - b.at).map(({ group }) => group);
-}
-
-/** Consecutive queues of one node; a later queue of a node that comes again is a group of its own. */
-function consecutive(groups: Group[], queues: Queue[]): Group[] {
-  const runs: Group[] = [];
-  for (const key of queues.map(nameOf)) {
-    const owner = groups.find(({ keys }) => keys.includes(key));
-    const last = runs.at(-1);
-    if (last && last.place === owner?.place) last.keys.push(key);
-    else if (owner) runs.push({ place: owner.place, keys: [key] });
+  const steps: Step[] = [];
+  for (const { group } of (await Promise.all(drawn)).sort((a, b) => a.at - b.at)) {
+    for (const key of group.keys)
+      for (const place of places.get(key)?.slice(0, -1) ?? []) add(steps, place, true, key);
+    steps.push(group);
   }
-  return runs;
+  return steps;
 }
 
-type Claimed = { leases: { tasks: unknown[] }[]; state: string; retry_after_seconds: number };
+type Claimed = State & { leases: { tasks: unknown[] }[] };
 
 /** The leases of an answer as text, because numbers of payloads keep their digits there. */
 const leasesIn = (body: string) => body.slice('{"leases":['.length, body.lastIndexOf('],"state":'));
@@ -64,10 +96,10 @@ export async function claimFromNodes(
   let left = call.body.limit as number;
 
   async function claim(queues: Queue[], again: boolean): Promise<void> {
-    const groups = await router.split(queues.map(nameOf));
+    const places = await router.places(queues.map(nameOf));
     const isOrdered = queues.every((queue) => typeof queue === 'string');
-    const ordered = isOrdered ? consecutive(groups, queues) : await inOrder(groups, queues, call);
-    for (const { place, keys } of ordered) {
+    const steps = isOrdered ? inOrder(places) : await byWeight(places, queues, call);
+    for (const { place, isLeft, keys } of steps) {
       const own = queues.filter((queue) => keys.includes(nameOf(queue)));
       try {
         const answer = await run(place.query, {
@@ -82,6 +114,8 @@ export async function claimFromNodes(
         }
       } catch (error) {
         if (isElsewhere(error)) {
+          // The node has forgotten the queues that left it, so it has no task of them.
+          if (isLeft) continue;
           if (again) throw moving();
           router.forget(keys);
           await claim(own, true);
@@ -101,13 +135,7 @@ export async function claimFromNodes(
   if (first === undefined) return undefined;
   if (bodies.length === 1 && missing.size === 0) return { body: first };
   const leases = bodies.map(leasesIn).filter((text) => text !== '');
-  const rank = ({ state }: Claimed) => states.indexOf(state);
-  const [best] = found.toSorted((a, b) => rank(a) - rank(b));
-  const rest = {
-    state: best?.state,
-    retry_after_seconds: Math.min(...found.map((claimed) => claimed.retry_after_seconds)),
-    ...(missing.size > 0 && { missing_nodes: [...missing] }),
-  };
+  const rest = { ...bestState(found), ...(missing.size > 0 && { missing_nodes: [...missing] }) };
   const body = `{"leases":[${leases.join()}],${JSON.stringify(rest).slice(1)}`;
   return { body, missing: [...missing] };
 }

@@ -3,33 +3,66 @@ import type { Query } from '../database/types.ts';
 /** The owner of each key: a queue's name, or a colon and a range of ids. Null if the directory gives it to no node. */
 export type Owners = Map<string, number | null>;
 
+/** A node that a queue has left and that still has tasks of it; `key` leads there. */
+export type Left = { node: number; key: string };
+
 /** What an isolate knows of a directory, for all its calls. */
-export type Known = { owners: Owners; nodes?: Map<number, string>; nodes_until?: number };
+export type Known = {
+  owners: Owners;
+  /** The queues that are moving, each with the nodes that it has left, the first one first. */
+  moves: Map<string, Left[]>;
+  moves_until: number;
+  nodes?: Map<number, string>;
+  nodes_until?: number;
+};
+
+export const nothingKnown = (): Known => ({ owners: new Map(), moves: new Map(), moves_until: 0 });
 
 const MAX_KEYS = 10_000;
 /** An isolate notices a new node after this time at the latest. */
 const NODES_MS = 60_000;
+/** An isolate notices after this time that a queue is to move. `tock nodes move` waits twice as long. */
+export const MOVES_MS = 5000;
+/** If the call that reads the moves for all is killed, another one reads them after this time. */
+const KILLED_MS = 1000;
 
-const ownersSql =
-  'select k.key, tock_nodes.owner(p_key => k.key) as node from unnest($1::text[]) as k (key)';
+const routesSql = 'select r.key, r.node, r.left_by from tock_nodes.routes(p_keys => $1) as r';
 const nodesSql = `select tock_nodes.owner(p_key => ':' || r.range) as node, min(':' || r.range) as key
   from generate_series(0, 1023) as r (range) group by 1 order by 1`;
 
-/** The owners of keys. `query` reads those that are not known. */
+const isQueue = (key: string) => !key.startsWith(':');
+const areMovesDue = (known: Known) => performance.now() >= known.moves_until;
+
+/** Reads the owners of keys, and which queues are moving. */
+async function read(query: Query, known: Known, keys: readonly string[]): Promise<void> {
+  known.moves_until = performance.now() + KILLED_MS;
+  const rows = await query(routesSql, [keys]);
+  if (known.owners.size + keys.length > MAX_KEYS) known.owners.clear();
+  for (const queue of known.moves.keys()) known.owners.delete(queue);
+  known.moves = new Map();
+  for (const { key, node, left_by } of rows as { key: string; node: number; left_by: string }[]) {
+    if (left_by === null) known.owners.set(key, node);
+    else known.moves.set(key, [...(known.moves.get(key) ?? []), { node, key: left_by }]);
+  }
+  known.moves_until = performance.now() + MOVES_MS;
+}
+
+/**
+ * The owners of keys. `query` reads those that are not known. That of a queue that is moving is read for each call, so
+ * that all isolates change over at the same moment.
+ */
 export async function ownersOf(
   query: Query,
   known: Known,
   keys: readonly string[],
 ): Promise<Owners> {
-  const unknown = keys.filter((key) => !known.owners.has(key));
-  const owners: Owners = new Map(keys.map((key) => [key, known.owners.get(key) ?? null]));
-  if (unknown.length === 0) return owners;
-  if (known.owners.size + unknown.length > MAX_KEYS) known.owners.clear();
-  for (const { key, node } of await query(ownersSql, [unknown])) {
-    owners.set(key as string, node as number | null);
-    known.owners.set(key as string, node as number | null);
-  }
-  return owners;
+  const unknown = keys.filter((key) => !known.owners.has(key) || known.moves.has(key));
+  const before = new Map(keys.map((key) => [key, known.owners.get(key)]));
+  if (unknown.length > 0 || (keys.some(isQueue) && areMovesDue(known)))
+    await read(query, known, unknown);
+  const isStale = (key: string) => known.moves.has(key) && !unknown.includes(key);
+  if (keys.some(isStale)) await read(query, known, keys);
+  return new Map(keys.map((key) => [key, known.owners.get(key) ?? before.get(key) ?? null]));
 }
 
 /** All nodes that own a range, each with a key that leads to it. */
@@ -44,6 +77,7 @@ export async function nodesWithKeys(query: Query, known: Known): Promise<Map<num
 }
 
 /** Forgets keys that have moved. */
-export function forget({ owners }: Known, keys: readonly string[]): void {
-  for (const key of keys) owners.delete(key);
+export function forget(known: Known, keys: readonly string[]): void {
+  known.moves_until = 0;
+  for (const key of keys) known.owners.delete(key);
 }

@@ -10,14 +10,15 @@ type NumberedPlace = Place & { node: number };
 const log = (node: number, error: unknown) =>
   console.error(`node ${node}: ${(error as { code?: string }).code} ${(error as Error).message}`);
 
-/** Asks all nodes at once. A node that is down is missing in the answer; if all are, the call fails. */
+/** Asks all nodes at once, or these. A node that is down is missing in the answer; if all are, the call fails. */
 export async function fromAll(
   router: Router,
   { merge, part = (call) => call }: { merge: Merge; part?: PartOf },
   call: RoutedCall,
   run: Run<RoutedCall>,
+  some?: readonly Place[],
 ): Promise<Answer> {
-  const places = await router.all();
+  const places = (some ?? (await router.all())) as readonly NumberedPlace[];
   const missing: number[] = [];
   const failures: unknown[] = [];
   const asked = places.map(async ({ node, query }): Promise<Part | null> => {
@@ -36,6 +37,7 @@ export async function fromAll(
   });
   const parts = (await Promise.all(asked)).filter((answer) => answer !== null);
   if (parts.length === 0 && failures.length > 0) throw failures[0];
+  if (parts.length === 0 && !call.query.cursor) return undefined;
   missing.sort((a, b) => a - b);
   const body = { ...merge(parts, call), ...(missing.length > 0 && { missing_nodes: missing }) };
   return { body: JSON.stringify(body), missing };

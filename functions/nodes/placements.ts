@@ -2,6 +2,7 @@ import { refusal } from '../http/problem.ts';
 import type { Merge, RoutedCall } from './call.ts';
 import { MAX_NODE } from './config.ts';
 import {
+  combined,
   either,
   exposition,
   higher,
@@ -26,6 +27,8 @@ import { byCursor, byName, byNumber, type PartOf } from './pages.ts';
  * - `queues`: the owners of these queues, one after the other.
  * - `numbered`: the node in the number `id` of the path.
  * - `refused`: none.
+ * A claim of one queue goes to the nodes that the queue has left, then to its owner. A read of one queue that is moving
+ * goes to all of them, and its answers are merged by `moving`, or as those of all nodes.
  */
 export type Placement = {
   key?(call: RoutedCall): string | null;
@@ -33,6 +36,8 @@ export type Placement = {
   beside?(call: RoutedCall): { key: string; field: string; hint: string }[];
   /** No other node may have a schedule of this name. */
   onlyOne?(call: RoutedCall): string;
+  claim?: true;
+  moving?: { merge: Merge };
   /** The field `id` of the answer is a number of the node. */
   numbersAnswer?: true;
   all?: { merge: Merge; part?: PartOf };
@@ -121,6 +126,16 @@ const signalled: Merge = (parts) => ({
   woken: parts.reduce((sum, { body }) => sum + body.woken, 0),
 });
 
+const counts = ['ready', 'running', 'waiting', 'dead', 'oldest_ready_at', 'waiting_for'];
+
+/** The policy of the owner, which is the last one, and the counts of all. */
+const policyAndCounts: Merge = (parts) => {
+  const countsOf = ({ body }: (typeof parts)[number]) =>
+    Object.fromEntries(counts.map((name) => [name, body[name]]));
+  const all = parts.map(countsOf).reduce((a, b) => combined(a, b));
+  return { ...parts.at(-1)?.body, ...all };
+};
+
 const step = 'Each node has an archive of its own: send the call to a Worker for that node alone.';
 
 /** The placement of each route, by its operationId. */
@@ -157,16 +172,8 @@ export const placements: Record<string, Placement> = {
   getBulkChange: { numbered: true },
   stopBulkChange: { numbered: true },
 
-  claimTasks: {
-    key: queue,
-    beside: ({ body }) =>
-      ((body.ends ?? []) as { lease: string }[]).map((end, n) => ({
-        key: keyOfLease(end.lease),
-        field: `ends[${n}].lease`,
-        hint: `End it with POST /v1/leases/${end.lease}/complete or fail.`,
-      })),
-  },
-  claimTaskForWorker: ofQueue,
+  claimTasks: { key: queue, claim: true },
+  claimTaskForWorker: { key: queue, claim: true },
   claimTasksOfQueues: { queues: true },
   completeRuns: ofLease,
   failRuns: ofLease,
@@ -181,7 +188,7 @@ export const placements: Record<string, Placement> = {
   signalByLink: { first: true },
 
   putQueue: { key: named, each: {} },
-  getQueue: { key: named, any: true },
+  getQueue: { key: named, any: true, moving: { merge: policyAndCounts } },
   listQueues: { all: { merge: rowsByName('queues', 'name') } },
   explainQueue: ofQueue,
   purgeQueue: ofQueue,
@@ -262,6 +269,6 @@ export function placementOf(operationId: string): Placement {
 
 /** True if an answer of several nodes may lack some of them. */
 export function mayMissNodes(operationId: string): boolean {
-  const { all, queues } = placements[operationId] ?? {};
-  return all !== undefined || queues === true;
+  const { all, queues, moving } = placements[operationId] ?? {};
+  return all !== undefined || queues === true || moving !== undefined;
 }

@@ -4,6 +4,7 @@ import type { Bindings } from '../env.ts';
 import type { Answer } from '../http/answer.ts';
 import { refusal } from '../http/problem.ts';
 import type { RoutedCall, Run } from './call.ts';
+import { claimFromQueue } from './claim.ts';
 import { claimFromNodes } from './claims.ts';
 import { nodesOf } from './config.ts';
 import { fromAll, fromAny, fromFirst, onEach } from './every.ts';
@@ -94,6 +95,12 @@ async function route(
   checkKey: () => Promise<unknown>,
 ): Promise<Answer> {
   const key = placement.key?.(call) ?? null;
+  if (key !== null && placement.claim) return claimFromQueue(router, key, call, run);
+  const read = placement.moving ?? placement.all;
+  if (key !== null && read) {
+    const places = (await router.places([key])).get(key) ?? [];
+    if (places.length > 1) return fromAll(router, read, call, run, places);
+  }
   if (key !== null) return onOwner(router, key, placement, call, run, checkKey);
   if (placement.all) return fromAll(router, placement.all, call, run);
   if (placement.any) return fromAny(router, ({ query }) => run(query, call));

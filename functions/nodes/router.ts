@@ -5,7 +5,15 @@ import type { Connect, Query } from '../database/types.ts';
 import type { Bindings } from '../env.ts';
 import { askBy } from './ask.ts';
 import type { Nodes } from './config.ts';
-import { forget, type Known, nodesWithKeys, type Owners, ownersOf } from './directory.ts';
+import {
+  forget,
+  type Known,
+  type Left,
+  nodesWithKeys,
+  nothingKnown,
+  type Owners,
+  ownersOf,
+} from './directory.ts';
 import { fromNode, isDown } from './errors.ts';
 
 /** A node, and how its statements reach it. Its number is null if it need not be known. */
@@ -17,6 +25,8 @@ export type Router = {
   /** The owners of keys, each with its keys. */
   split(keys: readonly string[]): Promise<Group[]>;
   owners(keys: readonly string[]): Promise<Owners>;
+  /** The nodes that have tasks of each queue, in the order of claims: those that it has left, then its owner. */
+  places(queues: readonly string[]): Promise<Map<string, Place[]>>;
   /** Forgets keys that have moved. */
   forget(keys: readonly string[]): void;
   all(): Promise<(Place & { node: number })[]>;
@@ -29,9 +39,22 @@ function knownOf(connect: Connect, { TOCK_NODES, DATABASE_URL, HYPERDRIVE }: Bin
   const byAddress = known.get(connect) ?? new Map<string, Known>();
   known.set(connect, byAddress);
   const address = JSON.stringify([TOCK_NODES, DATABASE_URL, HYPERDRIVE?.connectionString]);
-  const directory = byAddress.get(address) ?? { owners: new Map() };
+  const directory = byAddress.get(address) ?? nothingKnown();
   byAddress.set(address, directory);
   return directory;
+}
+
+function withLeft(
+  { moves }: Known,
+  owners: Owners,
+  placeOf: (queue: string) => Place,
+  placeLeft: (left: Left) => Place,
+): Map<string, Place[]> {
+  const left = (queue: string, owner: number | null) =>
+    (moves.get(queue) ?? []).filter(({ node }) => node !== owner).map(placeLeft);
+  return new Map(
+    [...owners].map(([queue, owner]) => [queue, [...left(queue, owner), placeOf(queue)]]),
+  );
 }
 
 function grouped(keys: readonly string[], owners: Owners, placeOf: (key: string) => Place) {
@@ -98,36 +121,41 @@ async function straight<T>(
   const { to, close } = connections(connect, nodes);
   const numbers = [...nodes.keys()].sort((a, b) => a - b);
   const [first = 0] = numbers;
-  /** Each node has the whole directory, so one that is down is passed over. */
-  const ask: Query = async (text, values) => {
-    let failure: unknown;
-    for (const node of numbers) {
-      try {
-        return await to(node)(text, values);
-      } catch (error) {
-        if (!isDown(error)) throw error;
-        failure ??= error;
+  /** Each node has the whole directory, so one that is down is passed over. The owner of a key is asked first. */
+  const askNear =
+    (near?: number | null): Query =>
+    async (text, values) => {
+      let failure: unknown;
+      for (const node of numbers.toSorted((a, b) => Number(b === near) - Number(a === near))) {
+        try {
+          return await to(node)(text, values);
+        } catch (error) {
+          if (!isDown(error)) throw error;
+          failure ??= error;
+        }
       }
-    }
-    throw failure;
-  };
+      throw failure;
+    };
   async function owners(keys: readonly string[]): Promise<Owners> {
-    const found = await ownersOf(ask, directory, keys);
+    const near = directory.owners.get(keys[0] ?? '');
+    const found = await ownersOf(askNear(near), directory, keys);
     // What the directory gives to no node is on the first one, so that all Workers agree.
     return new Map([...found].map(([key, node]) => [key, node ?? first]));
   }
+  const place = (node: number) => ({ node, query: to(node) });
   const router: Router = {
     owners,
     async split(keys) {
       const known = await owners(keys);
-      const placeOf = (key: string) => {
-        const node = known.get(key) ?? first;
-        return { node, query: to(node) };
-      };
-      return grouped(keys, known, placeOf);
+      return grouped(keys, known, (key) => place(known.get(key) ?? first));
+    },
+    async places(queues) {
+      const known = await owners(queues);
+      const placeOf = (queue: string) => place(known.get(queue) ?? first);
+      return withLeft(directory, known, placeOf, ({ node }) => place(node));
     },
     forget: (keys) => forget(directory, keys),
-    all: async () => numbers.map((node) => ({ node, query: to(node) })),
+    all: async () => numbers.map(place),
   };
   try {
     return await use(router);
@@ -162,6 +190,11 @@ function byAsking<T>(
             return [{ place: placeOf(key, null), keys: [key] }];
           const found = await owners(keys);
           return grouped(keys, found, (one) => placeOf(one, found.get(one) ?? null));
+        },
+        async places(queues) {
+          const found = await owners(queues);
+          const place = (queue: string) => placeOf(queue, found.get(queue) ?? null);
+          return withLeft(directory, found, place, ({ key, node }) => placeOf(key, node));
         },
         forget: (keys) => forget(directory, keys),
         async all() {

@@ -5,6 +5,7 @@ import { checked, checkedInside } from '../http/authorize.ts';
 import { type App, type Call, type Once, serve } from '../http/endpoint.ts';
 import { poll } from '../http/poll.ts';
 import * as s from '../http/schemas.ts';
+import { endsOfBody } from '../nodes/claim.ts';
 import { checkTargets } from '../push/guard.ts';
 import { queueChange } from '../waiting/hub.ts';
 import { failure, result } from './outcome_schemas.ts';
@@ -204,9 +205,9 @@ export function claim(app: App, connect: Connect): void {
     statement: checkedInside(
       'claim',
       `select tock.http_claim(p_key => $1, p_queue => $2, p_worker => $3, p_limit => $4, p_lease_seconds => $5,
-  p_request_id => $6, p_ends => $7::jsonb -> 'ends') as body`,
+  p_request_id => $6, p_ends => ${endsOfBody}) as body`,
       `select tock.claim_body(p_queue => $2, p_runs => n.claimed, p_ended => n.ended) as body
-from tock.next(p_queue => $2, p_ends => $7::jsonb -> 'ends', p_worker => $3, p_limit => $4, p_lease_seconds => $5,
+from tock.next(p_queue => $2, p_ends => ${endsOfBody}, p_worker => $3, p_limit => $4, p_lease_seconds => $5,
   p_request_id => $6, p_own_transaction => true) as n`,
     ),
     // The text, because numbers of a result keep their digits there.

@@ -51,3 +51,18 @@ end $$;
 comment on function tock_nodes.claim_keys is
   'The keys of the nodes to claim from, in order: first nodes that the queue has left and that still have '
   'tasks of it, then its owner.';
+
+-- Each query here is simple, so that Citus plans it on every node.
+create or replace function tock_nodes.routes(p_keys text[])
+returns table (key text, node integer, left_by text) language plpgsql stable as $$
+begin
+  return query
+    select m.queue, m.node, ':' || min(r.range) from tock_nodes.moves m
+    join tock_nodes.ranges r on r.node = m.node
+    group by m.queue, m.node, m.moved_at order by m.moved_at;
+  return query select k.k, tock_nodes.owner(k.k), null::text from unnest(p_keys) k (k);
+end $$;
+
+comment on function tock_nodes.routes is
+  'What the HTTP server keeps of the directory. A row without left_by has the owner of one of the keys. The '
+  'others are the nodes that each moving queue has left, in the order of the moves; left_by leads there.';

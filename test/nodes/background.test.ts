@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { alarmCycle } from '../../functions/alarm/cycle.ts';
 import { createWorker, defineConsumer } from '../../functions/worker.ts';
 import { type Cluster, cluster } from './cluster.ts';
@@ -10,7 +10,7 @@ const consumers = ['one', 'two'].map((queue) =>
 );
 
 beforeAll(async () => {
-  tock = await cluster({ one: 1, two: 2 });
+  tock = await cluster({ one: 1, two: 2, leaving: 1 });
 });
 beforeEach(() => void handled.splice(0));
 afterAll(() => tock.drop());
@@ -55,4 +55,45 @@ test('an enqueue wakes the consumer of its queue on its node', async () => {
   await vi.waitUntil(() => handled.length > 0);
   expect(handled).toEqual(['two woken']);
   await Promise.all(work);
+});
+
+describe('of a queue that moves', () => {
+  const leaving = defineConsumer({
+    queue: 'leaving',
+    handler: (task) => void handled.push(`${task.payload}`),
+  });
+  const others = [leaving, ...consumers.slice(1)];
+  const send = async (payloads: string[]) => {
+    const reply = await tock.send('POST /v1/queues/leaving/tasks', { payloads });
+    expect(reply.status).toBe(201);
+  };
+  const first = ['a', 'b', 'c'];
+  beforeAll(() => send(first));
+
+  test('the consumer on the new node waits, and those of other queues do not', async () => {
+    await tock.recordMove('leaving');
+    await tock.flip('leaving');
+    await send(['d', 'e']);
+    await tock.send('POST /v1/queues/two/tasks', { payload: 'x' });
+    const { errors } = await alarmCycle(tock.connect, tock.bindings([1]), others, 5);
+    expect(errors).toMatchObject([{ code: '08001' }]);
+    expect(handled).toEqual(['two x']);
+  });
+
+  test('the old tasks come first', async () => {
+    const { errors } = await alarmCycle(tock.connect, tock.bindings(), others, 5);
+    expect(errors).toEqual([]);
+    expect(handled).toEqual([...first, 'd', 'e']);
+  });
+
+  test('after the move the new node works alone', async () => {
+    for (const node of [1, 2]) await tock.rows(node, 'delete from tock_nodes.moves');
+    expect(await tock.rows(1, "select tock.leave_queue('leaving')::int as tasks")).toEqual([
+      { tasks: 0 },
+    ]);
+    await send(['f']);
+    const worker = createWorker({ consumers: others, connect: tock.connect, seconds: 5 });
+    await worker.scheduled(null, tock.bindings());
+    expect(handled).toEqual(['f']);
+  });
 });

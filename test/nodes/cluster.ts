@@ -44,6 +44,8 @@ export type Cluster = {
   key: string;
   /** Sends a request to the app, with all nodes, or as if these were down. */
   send(route: string, body?: unknown, options?: SendOptions): Promise<Reply>;
+  /** Sends any request to the app. */
+  request(path: string, init: RequestInit, down?: readonly number[]): Promise<Response>;
   /** The statements since the last call, each with its node. */
   sent(): { node: number; text: string }[];
   /** The bindings of a Worker for both nodes. */
@@ -51,6 +53,10 @@ export type Cluster = {
   connect: Connect;
   /** Gives a queue to another node, in the directory of both. The old node drops it. */
   move(queue: string, to: number): Promise<void>;
+  /** Does what `tock nodes move` does before the directory changes: records that a queue leaves node 1. */
+  recordMove(queue: string): Promise<void>;
+  /** Gives a queue of node 1, with its tasks there, to node 2. */
+  flip(queue: string): Promise<void>;
   /** The rows of a statement of the owner of a node. */
   // biome-ignore lint/suspicious/noExplicitAny: a test knows its rows
   rows(node: number, sql: string, values?: unknown[]): Promise<any[]>;
@@ -132,6 +138,7 @@ export async function cluster(
       const parsed = isJson ? JSON.parse(text) : undefined;
       return { status: response.status, headers: response.headers, text, body: parsed };
     },
+    request: async (path, init, down) => app.request(path, init, bindings(down)),
     sent() {
       const sent = statements;
       statements = [];
@@ -145,6 +152,17 @@ export async function cluster(
       for (const [node, { owner }] of nodes) {
         if (node !== to) await owner.query('select tock.drop_queue($1, p_force => true)', [queue]);
       }
+    },
+    async recordMove(queue) {
+      for (const { owner } of nodes.values())
+        await owner.query('insert into tock_nodes.moves values ($1, 1)', [queue]);
+    },
+    async flip(queue) {
+      const { rows } = await at(1).owner.query('select tock.queue_to_move($1) as found', [queue]);
+      const { row, keys } = rows[0].found;
+      await at(2).owner.query('select tock.adopt_queue($1, $2)', [row, JSON.stringify(keys)]);
+      for (const { owner } of nodes.values())
+        await owner.query('update tock_nodes.keys set node = 2 where key = $1', [queue]);
     },
     rows: async (node, sql, values) => (await at(node).owner.query(sql, values)).rows,
     async drop() {

@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => tock.drop());
 
-const isLookup = ({ text }: { text: string }) => text.includes('tock_nodes.owner');
+const isLookup = ({ text }: { text: string }) => text.includes('tock_nodes.routes');
 const enqueue = (queue: string) => tock.send(`POST /v1/queues/${queue}/tasks`, {});
 
 test('the owner of a queue is looked up once, and each further call is one statement', async () => {

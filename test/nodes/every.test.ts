@@ -1,4 +1,7 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { tock as cli } from '../cli/tock.ts';
 import { type Cluster, cluster } from './cluster.ts';
 
 let tock: Cluster;
@@ -123,6 +126,22 @@ test('a node that is down is missing in lists, in a header and a field', async (
   expect(await tock.send('GET /v1/queues', undefined, { down: [1, 2] })).toMatchObject({
     status: 503,
   });
+});
+
+test('the command line says on stderr which nodes a list lacks', async () => {
+  const server = createServer(async ({ url = '' }, response) => {
+    const headers = { authorization: `Bearer ${tock.key}` };
+    const answer = await tock.request(url, { headers }, [1]);
+    response.writeHead(answer.status, { 'content-type': 'application/json' });
+    response.end(await answer.text());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const env = { TOCK_URL: `http://127.0.0.1:${port}`, TOCK_KEY: tock.key };
+  const { code, out, err } = await cli(['queue', 'list'], { env });
+  server.close();
+  expect([code, err]).toEqual([0, 'Node 1 does not answer: what it has is left out.\n']);
+  expect(out).toContain('sms');
 });
 
 test('a call for a node that is down is a 503 that names it, and other queues go on', async () => {

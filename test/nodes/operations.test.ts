@@ -187,23 +187,27 @@ here(
   },
 );
 
-here('a queue with a schedule, and a paused one with tasks, are not moved', async () => {
+here('a queue with a schedule is moved with it, a paused one with tasks is not', async () => {
   const client = await server(1).connect();
   await place('kept', 1);
   await enqueue('kept', 1);
   await client.query(
     `select tock.put_schedule('nightly', '{"queue": "kept", "cron": "0 3 * * *"}')`,
   );
-  const scheduled = await run('nodes', 'move', 'kept', nameOf(2));
-  expect(scheduled).toMatchObject({ code: 1 });
-  expect(scheduled.err).toContain(`Queue kept has 1 schedule on ${nameOf(1)}: nightly.`);
-  await client.query("select tock.drop_schedule('nightly')");
   await client.query(`select tock.put_queue('kept', '{"paused": true}')`);
   const paused = await run('nodes', 'move', 'kept', nameOf(2));
   expect(paused.err).toContain('Resume it first: tock queue resume kept');
   await client.query(`select tock.put_queue('kept', '{"paused": false}')`);
   expect(await value(coordinator, 'select count(*)::int from tock_nodes.moves')).toBe(0);
+  const timing = "select cron, due_at, next_fire_at from tock.schedules('kept')";
+  const before = await rows(client, timing);
+  expect(before).toHaveLength(1);
+  await cli('nodes', 'move', 'kept', nameOf(2));
+  expect(await rows(client, timing)).toEqual([]);
+  expect(await withClient(server(2).url, (second) => rows(second, timing))).toEqual(before);
   expect(await work('kept')).toHaveLength(1);
+  await cli('nodes', 'move', 'kept', nameOf(2));
+  expect(await value(coordinator, 'select count(*)::int from tock_nodes.moves')).toBe(0);
   await client.end();
 });
 

@@ -48,8 +48,8 @@ test('each function has a comment: in the catalog if users may call it, otherwis
 
 // The aims are 15,000 lines, 450 functions, and 60 functions that a claim reaches. The bounds are the counts when the
 // redesign ended. Durable steps came later and have their own, and 227 lines and 4 functions in the folders of others.
-// So have nodes: ranges of ids in segments, the guard where a look-up finds nothing, and what Citus needs, are 92 lines
-// and 3 functions in the folders of others.
+// So have nodes: ranges of ids in segments, the guard where a look-up finds nothing, what Citus needs, and a next() that
+// ends only, are 96 lines and 3 functions in the folders of others. Two functions move the schedules of a queue.
 test('the SQL does not grow: lines, functions, and functions that a claim reaches', () => {
   const size = (isOf: (file: string) => boolean) => ({
     lines: files
@@ -59,14 +59,14 @@ test('the SQL does not grow: lines, functions, and functions that a claim reache
   });
   const isOf = (feature: string) => (file: string) => file.startsWith(`features/${feature}/`);
   const all = size((file) => !isOf('steps')(file) && !isOf('nodes')(file));
-  expect(all.lines).toBeLessThanOrEqual(18_378 + 227 + 92);
+  expect(all.lines).toBeLessThanOrEqual(18_378 + 227 + 96);
   expect(all.functions).toBeLessThanOrEqual(624 + 4 + 3);
   const steps = size(isOf('steps'));
   expect(steps.lines).toBeLessThanOrEqual(800);
   expect(steps.functions).toBeLessThanOrEqual(24);
   const nodes = size(isOf('nodes'));
-  expect(nodes.lines).toBeLessThanOrEqual(206);
-  expect(nodes.functions).toBeLessThanOrEqual(9);
+  expect(nodes.lines).toBeLessThanOrEqual(251);
+  expect(nodes.functions).toBeLessThanOrEqual(11);
   const uses = new Map(
     [...functions.values()].map((sqlFunction) => [
       sqlFunction.name,

@@ -30,9 +30,9 @@ comment on function tock.next is
   'failures}], with results as in complete() and failures as in fail(); with the lease alone all its runs '
   'that are left are done. Returns one row. ended has for each of p_ends {lease, completed, failed, dead, '
   'refused, lost}: refused are the ids that the call left alone, and lost is true if the lease had ended '
-  'before. claimed has the claimed runs. A lost lease does not prevent the claim. A repeated call ends '
-  'nothing twice, and with its request_id it claims the same runs. The claim waits for no lock: while other '
-  'claims hold the tasks it claims none.';
+  'before. claimed has the claimed runs. A lost lease does not prevent the claim, and with p_limit 0 there '
+  'is none. A repeated call ends nothing twice, and with its request_id it claims the same runs. The claim '
+  'waits for no lock: while other claims hold the tasks it claims none.';
 
 -- next(); p_own_transaction says that the calling verb is the whole transaction. Without p_ends it is a
 -- claim, and ended is null.
@@ -51,6 +51,10 @@ begin
     end if;
     p_own_transaction := false;
     ended := tock.end_leases(p_ends);
+    if p_limit = 0 then
+      claimed := '{}';
+      return;
+    end if;
   end if;
   if p_limit = 1 and coalesce(p_lease_seconds, 1) between 1 and 86400
     and coalesce(pg_catalog.length(p_worker), 0) <= 200

@@ -83,6 +83,49 @@ test('a queue does not leave its node while an enqueue is under way', async () =
   expect(await value(other, "select tock.leave_queue('busy')")).toBe('1');
 });
 
+test('a schedule moves with its next fire, once its last task has ended', async () => {
+  const schedule = (on: pg.Client) => rows(on, "select * from tock.schedules('timed')");
+  for (const [name, overlap] of Object.entries({ daily: 'queue', lone: 'skip' }))
+    await old.query('select tock.put_schedule($1, $2)', [
+      name,
+      {
+        queue: 'timed',
+        cron: '0 3 * * 1L',
+        time_zone: 'Europe/Berlin',
+        overlap,
+        jitter_seconds: 9,
+      },
+    ]);
+  for (const name of ['daily', 'lone']) await old.query('select tock.run_schedule($1)', [name]);
+  const moved = (await schedule(old)).map((row) => ({ ...row, last_task_id: null }));
+  const [, lone] = await schedule(old);
+  const take = () => value<object[]>(old, "select tock.take_schedules('timed')");
+  const adopt = (taken: object[]) =>
+    other.query('select tock.adopt_schedules($1)', [JSON.stringify(taken)]);
+  const first = await take();
+  await adopt(first);
+  expect(await schedule(other)).toEqual(moved.slice(0, 1));
+  expect(await schedule(old)).toEqual([lone]);
+  expect(await refusal(adopt(first))).toMatchObject({ code: '23505' });
+  await complete(
+    old,
+    leaseOf((await rows(old, "select * from tock.claim('timed', p_limit => 2)")) as never),
+  );
+  expect(await value(old, "select tock.leave_queue('timed')")).toBe('1');
+  await adopt(await take());
+  expect(await schedule(other)).toEqual(moved);
+  expect(await value(old, "select tock.leave_queue('timed')")).toBe('0');
+  const due =
+    "update tock.schedule_next_fires set (due_at, fire_at) = (now(), now() - interval '20 s')";
+  await other.query(due);
+  expect(await value(other, 'select tock.fire_schedules(p_sweep => true)')).toBe(2);
+  const outcomes = await rows(
+    other,
+    "select last_outcome, last_error from tock.schedules('timed')",
+  );
+  expect(outcomes).toEqual(Array(2).fill({ last_outcome: 'fired', last_error: null }));
+});
+
 test('a range that the directory has on another node is a finding', async () => {
   expect(await findings(other)).toEqual([]);
   await other.query("update tock_nodes.keys set node = 1 where key = ':2'");

@@ -1,0 +1,162 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { connect } from '../../functions/database/connect.ts';
+import type { Bindings } from '../../functions/env.ts';
+import { createApp } from '../../functions/http/app.ts';
+import { withClient } from '../../scripts/stack/roles.ts';
+import { tock } from '../cli/tock.ts';
+import { noCitus } from './citus_build.ts';
+import { type Server, startServers } from './citus_cluster.ts';
+
+// The HTTP server on a coordinator without a schema tock, and two nodes.
+const cannot = noCitus();
+if (cannot) test.skip(`the HTTP server on Citus: ${cannot}`, () => {});
+
+let servers: Server[] = [];
+let key = '';
+
+const edge = (n: number) => {
+  const url = new URL((servers[n] as Server).url);
+  url.username = 'tock_edge';
+  return url.href;
+};
+const nameOf = (node: number) => `127.0.0.1:${servers[node]?.port}`;
+const cli = async (...args: string[]) => {
+  const outcome = await tock(args, { env: { DATABASE_URL: servers[0]?.url } });
+  expect(outcome).toMatchObject({ code: 0, err: '' });
+  return outcome.out;
+};
+
+beforeAll(async () => {
+  if (cannot) return;
+  servers = await startServers(3);
+  const [, first, second] = servers as [Server, Server, Server];
+  const { password } = new URL(first.url);
+  const line = `echo "*:*:*:tock_edge:${password}" >> .pgpass`;
+  for (const { cluster } of servers) await cluster.host.run(['sh', '-c', line]);
+  const env = { DATABASE_URL: first.url };
+  expect(await tock(['migrate'], { env })).toMatchObject({ code: 0 });
+  const login = `alter role tock_edge login password '${password}'`;
+  await withClient(first.url, (client) => client.query(login));
+  const scopes = 'enqueue,claim,read,admin';
+  key = JSON.parse(
+    (await tock(['key', 'create', 'k', '--scope', scopes, '--json'], { env })).out,
+  ).key;
+  await cli('nodes', 'init', first.url, second.url);
+  vi.spyOn(console, 'error').mockImplementation(() => {});
+}, 600_000);
+afterAll(async () => {
+  vi.restoreAllMocks();
+  await Promise.all(servers.map((server) => server.remove()));
+});
+
+type Task = { id: string; payload: { n?: number; fire?: { fire_at: string } } };
+
+describe.skipIf(cannot !== null).each([
+  ['straight', (): Bindings => ({ TOCK_NODES: `1=${edge(1)},2=${edge(2)}` })],
+  ['ask', (): Bindings => ({ TOCK_NODES: 'ask', DATABASE_URL: edge(0) })],
+])('the HTTP server, %s,', (mode, bindings) => {
+  const app = createApp(connect);
+  const send = async (route: string, body?: unknown) => {
+    const [method = 'GET', path = ''] = route.split(' ');
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+    const init = { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) };
+    const response = await app.request(`/v1/${path}`, init, bindings());
+    return { status: response.status, body: await response.json() };
+  };
+  const ok = async (route: string, body?: unknown) => {
+    const reply = await send(route, body);
+    expect([route, reply.status < 300 ? null : reply.body]).toEqual([route, null]);
+    return reply.body;
+  };
+  const post = (path: string, body: object = {}) => ok(`POST ${path}`, body);
+  const queues = [`${mode}-1`, `${mode}-2`] as const;
+  const rangesOf = (ids: string[]) => [...new Set(ids.map((id) => Number(BigInt(id) >> 53n)))];
+  beforeAll(async () => {
+    for (const [n, queue] of queues.entries()) await cli('nodes', 'place', queue, nameOf(n + 1));
+  });
+
+  test('works on the tasks of both nodes, and lists them', async () => {
+    for (const [n, queue] of queues.entries()) {
+      const { ids } = await post(`queues/${queue}/tasks`, { tasks: [{}, {}] });
+      expect(rangesOf(ids)).toEqual([n]);
+      const { lease, tasks } = await post(`queues/${queue}/claim`, { worker: mode });
+      expect(tasks).toMatchObject([{ id: ids[0] }]);
+      expect(await post(`leases/${lease}/complete`)).toMatchObject({ completed: 1 });
+      expect(await ok(`GET tasks/${ids[0]}`)).toMatchObject({ state: 'done', queue });
+    }
+    const list = await ok('GET tasks?limit=1000');
+    expect(rangesOf(list.tasks.map(({ id }: Task) => id)).toSorted()).toEqual([0, 1]);
+    const names = (await ok('GET queues')).queues.map(({ name }: { name: string }) => name);
+    expect(names).toEqual(expect.arrayContaining([...queues]));
+    const { leases } = await post('claim', { queues, limit: 10 });
+    expect(leases.map(({ queue }: { queue: string }) => queue)).toEqual(queues);
+    for (const { lease } of leases) await post(`leases/${lease}/complete`);
+  });
+
+  test('keeps the order of a queue that moves under load, and each fire of its schedule', async () => {
+    const queue = `${mode}-moving`;
+    await cli('nodes', 'place', queue, nameOf(1));
+    const schedule = { queue, every_seconds: 1, missed: 'all', fire_as: 'fire' };
+    await ok(`PUT schedules/${mode}`, schedule);
+    const enqueued: string[] = [];
+    let isMoved = false;
+    let isOver = false;
+    const produce = async () => {
+      for (let n = 0; !isOver; n++) {
+        const { ids } = await post(`queues/${queue}/tasks`, { payload: { n } });
+        enqueued.push(...ids);
+      }
+    };
+    const tick = async () => {
+      while (!isOver) await post('tick');
+    };
+    // A worker that ends its leases with its next claim. It falls behind, so the queue has a backlog when it moves.
+    const worked: Task[] = [];
+    const work = async () => {
+      for (let ends: object[] = []; ; ) {
+        const claim = { limit: isMoved ? 50 : 1, ...(ends.length > 0 && { ends }) };
+        const { lease, tasks, state, ended } = await post(`queues/${queue}/claim`, claim);
+        expect(ended ?? []).toEqual(
+          ends.map((end) => expect.objectContaining({ ...end, lost: false })),
+        );
+        worked.push(...tasks);
+        ends = lease ? [{ lease }] : [];
+        if (isOver && state === 'empty' && ends.length === 0) return;
+      }
+    };
+    const load = Promise.all([produce(), tick(), work()]);
+    await vi.waitUntil(() => enqueued.length > 20, { timeout: 60_000 });
+    const moved = JSON.parse(await cli('nodes', 'move', queue, nameOf(2), '--json'));
+    expect(moved.left).toMatchObject([{ node: nameOf(1), tasks: expect.any(Number) }]);
+    expect(await ok(`GET schedules/${mode}`)).toMatchObject({ queue });
+    isMoved = true;
+    const before = enqueued.length;
+    await vi.waitUntil(() => enqueued.length > before + 20, { timeout: 60_000 });
+    isOver = true;
+    await load;
+    expect(rangesOf(enqueued)).toEqual([0, 1]);
+    const own = worked.filter(({ payload }) => payload.n !== undefined);
+    expect(own.map(({ id }) => id)).toEqual(enqueued);
+    const fires = worked.flatMap(({ payload }) => Date.parse(payload.fire?.fire_at ?? '') || []);
+    const [first = 0] = fires;
+    expect(fires.toSorted((a, b) => a - b)).toEqual(fires.map((_, n) => first + 1000 * n));
+    expect(fires.length).toBeGreaterThan(5);
+    await ok(`DELETE schedules/${mode}`);
+    await cli('nodes', 'move', queue, nameOf(2), '--wait');
+    const { ids } = await post(`queues/${queue}/tasks`, {});
+    expect(await post(`queues/${queue}/claim`)).toMatchObject({ tasks: [{ id: ids[0] }] });
+  });
+
+  test('goes on for the other queues while a node is down, and says what is missing', async () => {
+    await servers[2]?.cluster.kill9();
+    for (const path of ['queues', 'tasks', 'overview'])
+      expect(await ok(`GET ${path}`)).toMatchObject({ missing_nodes: [2] });
+    expect(await send(`POST queues/${queues[1]}/tasks`, {})).toMatchObject({ status: 503 });
+    const { ids } = await post(`queues/${queues[0]}/tasks`, {});
+    const claimed = await post('claim', { queues: queues.toReversed() });
+    expect(claimed).toMatchObject({ leases: [{ tasks: [{ id: ids[0] }] }], missing_nodes: [2] });
+    await servers[2]?.cluster.start();
+    expect(rangesOf((await post(`queues/${queues[1]}/tasks`)).ids)).toEqual([1]);
+    expect(await ok('GET queues')).not.toHaveProperty('missing_nodes');
+  });
+});
