@@ -102,10 +102,9 @@ here(
     await killAndStart(lives, log);
     await load.stop();
     await recoverPrepared(server, all);
-    await untilDone(server, nodes);
+    await untilDone(server, nodes).finally(() => report(`${kills} kills`, log, load.records));
     await load.finish();
     await stopTicking();
-    report(`${kills} kills`, log, load.records);
     await verify(server, nodes, load.records);
     expect(Object.fromEntries(log.failures.living)).toEqual({});
     expect([...log.failures.others.keys()].join()).not.toContain('internally');

@@ -3,6 +3,7 @@ import { brokenSentences } from '../../scripts/chaos/checker/invariants.ts';
 import { withClient } from '../../scripts/stack/roles.ts';
 import { sleep } from '../sleep.ts';
 import { rows, value, waitUntil } from '../sql/verbs.ts';
+import { conditionTimeout } from '../timeout.ts';
 import { type CallLog, type Life, percentile } from './chaos_calls.ts';
 import type { Records } from './chaos_load.ts';
 import type { Server } from './citus_cluster.ts';
@@ -50,15 +51,16 @@ export async function recoverPrepared(server: Servers, servers: number[]): Promi
   expect(left.flat()).toEqual([]);
 }
 
-const countOpen = `
-  select coalesce(sum(s.ready + s.running + s.waiting), 0)::int as open
-  from tock.queues q cross join lateral tock.queue_stats(q.name) s where q.name <> '*'`;
+const openTasks = `
+  select q.name, s.ready, s.running, s.waiting
+  from tock.queues q cross join lateral tock.queue_stats(q.name) s
+  where q.name <> '*' and s.ready + s.running + s.waiting > 0`;
 
 /** Waits until no node has a task that has not ended. */
 export const untilDone = (server: Servers, nodes: number[]) =>
   expect
-    .poll(() => onEach<{ open: number }>(server, nodes, countOpen), { interval: 500 })
-    .toEqual(nodes.map(() => [{ open: 0 }]));
+    .poll(() => onEach(server, nodes, openTasks), { interval: 500, timeout: 2 * conditionTimeout })
+    .toEqual(nodes.map(() => []));
 
 type Task = { id: string; queue: string; name: string };
 

@@ -33,7 +33,8 @@ export type Entrance<S = Session> = {
 export class UnknownCommit extends Error {}
 
 export const LEASE_SECONDS = 10;
-export const LIMIT = 10;
+/** So many that consumers keep up with producers. */
+export const LIMIT = 100;
 
 /** Any server, or a pooler before it. */
 export function bySql(name: string, url: string, needs: number[]): Entrance<SqlSession> {

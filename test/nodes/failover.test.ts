@@ -64,10 +64,9 @@ here(
 
     await load.stop();
     await recoverPrepared(server, [0, ...nodes]);
-    await untilDone(server, nodes);
+    await untilDone(server, nodes).finally(() => report('failover', log, load.records));
     await load.finish();
     await stopTicking();
-    report('failover', log, load.records);
     await verify(server, nodes, load.records);
     expect(Object.fromEntries(log.failures.living)).toEqual({});
     expect([...log.failures.others.keys()].join()).not.toContain('internally');
