@@ -153,11 +153,19 @@ async function claim(loop: ClaimLoop, ends: EndWithClaim[]): Promise<ClaimResult
   }
 }
 
-/** The pause after a claim without tasks. It is short after a claim that waited or that found its streams locked. */
-function pauseMs({ wait_seconds }: ClaimLoop, { state, retry_after_seconds }: ClaimAnswer): number {
+/** After a claim that found its streams locked; the time doubles with each such claim in a row. */
+const BUSY_MS = 10;
+
+/** The pause after a claim without tasks. It is short after a claim that waited. */
+function pauseMs(
+  { wait_seconds }: ClaimLoop,
+  { state, retry_after_seconds }: ClaimAnswer,
+  busy: number,
+): number {
   if (state === 'passing') return 0;
   if (wait_seconds > 0) return 50;
-  return 1000 * (state === 'busy' ? Math.min(1, retry_after_seconds) : retry_after_seconds);
+  const ms = 1000 * retry_after_seconds;
+  return state === 'busy' ? Math.min(1000, ms, BUSY_MS * 2 ** busy) : ms;
 }
 
 const stopped = (signal: AbortSignal) =>
@@ -168,6 +176,7 @@ const stopped = (signal: AbortSignal) =>
 /** Claims while there is room, until the worker stops or, with `until: 'empty'`, no task is left. */
 async function claimLoop(loop: ClaimLoop): Promise<void> {
   const { executor, stopping } = loop;
+  let busy = 0;
   while (!stopping.aborted) {
     const ends = await executor.room();
     if (stopping.aborted) return settleAll(ends);
@@ -176,6 +185,7 @@ async function claimLoop(loop: ClaimLoop): Promise<void> {
     const claimed = await claim(loop, ends);
     if (!claimed) continue;
     const { leases, state } = claimed.answer;
+    busy = state === 'busy' ? busy + 1 : 0;
     for (const leased of leases) executor.add(leased, claimed.late);
     // A claim that ends leases waits for nothing, neither tasks nor locks: the next one does.
     if (leases.length > 0 || ends.length > 0 || executor.hasOutcomes()) continue;
@@ -186,7 +196,7 @@ async function claimLoop(loop: ClaimLoop): Promise<void> {
       while (executor.count() > 0 && !wasWoken() && !stopping.aborted) {
         await Promise.race([executor.next(), ...(loop.wakeups ? [loop.wakeups.next()] : [])]);
       }
-    } else await pause(pauseMs(loop, claimed.answer), stopping);
+    } else await pause(pauseMs(loop, claimed.answer, busy), stopping);
   }
 }
 
