@@ -39,6 +39,7 @@ export function alarmNotifier() {
   /** Until then another invocation is to send what has been collected. */
   let collected_until = Number.NEGATIVE_INFINITY;
   let next_at = Number.NEGATIVE_INFINITY;
+  let interval_ms = QUIET_MS;
 
   function take(): string {
     const message = { changed: changed && [...changed], passOn: [...passOn] };
@@ -48,7 +49,7 @@ export function alarmNotifier() {
 
   async function send(ALARM: AlarmNamespace, body: string): Promise<void> {
     for (const delay_ms of [...RETRY_MS, null]) {
-      next_at = performance.now() + QUIET_MS;
+      next_at = performance.now() + interval_ms;
       try {
         const signal = AbortSignal.timeout(NOTIFY_ALARM_MS);
         const answer = await objectOf(ALARM).fetch('https://alarm/', {
@@ -56,8 +57,9 @@ export function alarmNotifier() {
           body,
           signal,
         });
-        if (((await answer.json()) as { waiting: boolean }).waiting)
-          next_at = performance.now() + BUSY_MS;
+        const { waiting } = (await answer.json()) as { waiting: boolean };
+        interval_ms = waiting ? BUSY_MS : QUIET_MS;
+        if (waiting) next_at = performance.now() + BUSY_MS;
         return;
       } catch (error) {
         // A call during the pause notifies too.
@@ -78,10 +80,11 @@ export function alarmNotifier() {
     for (const name of message.passOn) passOn.add(name);
     const now = performance.now();
     if (now < collected_until) return;
-    const delay_ms = next_at - now;
-    if (delay_ms > 0) {
+    if (now < next_at) {
       collected_until = next_at + LATE_MS;
-      await pause(delay_ms);
+      // The answer to a message that is under way may bring the next one forward.
+      while (performance.now() < next_at)
+        await pause(Math.min(BUSY_MS, next_at - performance.now()));
       collected_until = Number.NEGATIVE_INFINITY;
     }
     await send(ALARM, take());
