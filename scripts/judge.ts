@@ -35,17 +35,16 @@ async function judge(
   tests: string[],
 ): Promise<number> {
   const own = join(folder, 'node_modules', '.bin', program);
-  const { cluster, passwords, close } = await testCluster('judge', aloud);
-  const as = (role: string, password: string) => {
-    const url = new URL(cluster.url('judge'));
-    return Object.assign(url, { username: role, password }).href;
-  };
+  const { cluster, passwords, pool, close } = await testCluster('judge', aloud);
+  const as = (username: string, password: string, more: { port?: string } = {}) =>
+    Object.assign(new URL(cluster.url('judge')), { username, password, ...more }).href;
   try {
     const owner = as('tock', passwords.owner);
     await prepare(owner, passwords.edge);
     const key = await devKey(owner);
+    const pooler = await pool();
     const bindings = {
-      DATABASE_URL: as('tock_edge', passwords.edge),
+      DATABASE_URL: as('tock_edge', passwords.edge, { port: `${pooler.port}` }),
       TOCK_DRIVER: 'pg',
       TOCK_COMPAT: adapter,
       TOCK_PUSH_SECRET: randomBytes(32).toString('base64'),

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { createTock, Fatal, RetryIn } from '../../client/index.ts';
 import {
   deferred,
@@ -185,6 +185,24 @@ test('tasks that end during a claim are reported by the next claim', async () =>
   const ends = bodies('claim').map((body) => body.ends);
   expect(ends).toEqual([undefined, undefined, [{ lease: expect.any(String) }], undefined]);
   expect(bodies('complete')).toEqual([]);
+});
+
+test('a worker claims again within milliseconds after a claim that found its streams locked', async () => {
+  const states = ['busy', 'busy', 'busy', 'empty', 'empty'];
+  const locked = createTock({
+    ...there.options,
+    fetch: async () =>
+      Response.json({ lease: null, tasks: [], state: states.shift(), retry_after_seconds: 1 }),
+  });
+  vi.useFakeTimers();
+  try {
+    const worked = locked.work(queue(), () => {}, toTheEnd);
+    await vi.advanceTimersByTimeAsync(200);
+    expect(await worked).toEqual(noTasksDone);
+  } finally {
+    vi.useRealTimers();
+  }
+  expect(states).toEqual(['empty']);
 });
 
 test('a server that refuses claims gets the outcomes by calls of their own', async () => {
