@@ -148,6 +148,21 @@ test('after a reload without a server the page signs in when the server answers'
   expect(made.complaints().every((complaint) => complaint.includes('503'))).toBe(true);
 });
 
+test('a list and the health of the overview name the nodes that their answers lack', async () => {
+  const page = await made.open(made.read);
+  await page.route(/\/v1\/(pools|doctor)/, async (route) => {
+    const response = await route.fetch();
+    const answer = (await response.json()) as object;
+    await route.fulfill({ response, json: { ...answer, missing_nodes: [2] } });
+  });
+  const notice = 'Incomplete Node 2 does not answer. What it has is left out.';
+  await goTo(page, 'pools');
+  await page.locator('main').getByText(notice).waitFor();
+  await goTo(page, '');
+  await page.getByRole('region', { name: 'Health' }).getByText(notice).waitFor();
+  await page.unrouteAll({ behavior: 'wait' });
+});
+
 test('the archive is searched by the filters that it supports', async () => {
   const page = await made.at('tasks?archive=1', made.read);
   await page.getByText('Give a queue').waitFor();

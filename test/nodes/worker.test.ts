@@ -70,7 +70,10 @@ describe.skipIf(cannot !== null).each([
   };
   const post = (path: string, body: object = {}) => ok(`POST ${path}`, body);
   const queues = [`${mode}-1`, `${mode}-2`] as const;
-  const rangesOf = (ids: string[]) => [...new Set(ids.map((id) => Number(BigInt(id) >> 53n)))];
+  const rangeOf = (id: string) => Number(BigInt(id) >> 53n);
+  const rangesOf = (ids: string[]) => [...new Set(ids.map(rangeOf))];
+  const streamOf = (id: string) => `${rangeOf(id)}:${BigInt.asUintN(20, BigInt(id))}`;
+  const byStream = (ids: string[]) => Object.groupBy(ids, streamOf);
   beforeAll(async () => {
     for (const [n, queue] of queues.entries()) await cli('nodes', 'place', queue, nameOf(n + 1));
   });
@@ -93,7 +96,7 @@ describe.skipIf(cannot !== null).each([
     for (const { lease } of leases) await post(`leases/${lease}/complete`);
   });
 
-  test('keeps the order of a queue that moves under load, and each fire of its schedule', async () => {
+  test('keeps the order in a queue that moves under load, and each fire of its schedule', async () => {
     const queue = `${mode}-moving`;
     await cli('nodes', 'place', queue, nameOf(1));
     const schedule = { queue, every_seconds: 1, missed: 'all', fire_as: 'fire' };
@@ -135,8 +138,10 @@ describe.skipIf(cannot !== null).each([
     isOver = true;
     await load;
     expect(rangesOf(enqueued)).toEqual([0, 1]);
-    const own = worked.filter(({ payload }) => payload.n !== undefined);
-    expect(own.map(({ id }) => id)).toEqual(enqueued);
+    const own = worked.filter(({ payload }) => payload.n !== undefined).map(({ id }) => id);
+    // The fires hold the slot of a stream for moments, so the queue has several streams on each node.
+    expect(byStream(own)).toEqual(byStream(enqueued));
+    expect(own.map(rangeOf)).toEqual(own.map(rangeOf).toSorted());
     const fires = worked.flatMap(({ payload }) => Date.parse(payload.fire?.fire_at ?? '') || []);
     const [first = 0] = fires;
     expect(fires.toSorted((a, b) => a - b)).toEqual(fires.map((_, n) => first + 1000 * n));
