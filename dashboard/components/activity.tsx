@@ -64,8 +64,8 @@ function Throughput({ points, step, range }: Props) {
         ]}
       />
       <p class="hint">
-        In {range}: {sum('enqueued')} enqueued,{' '}
-        {ends.map((name) => `${sum(name)} ${name}`).join(', ')}
+        Last {range}:{' '}
+        {(['enqueued', ...ends] as const).map((name) => `${sum(name)}\u00a0${name}`).join(', ')}
       </p>
     </div>
   );

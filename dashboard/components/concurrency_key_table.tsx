@@ -55,6 +55,7 @@ export function ConcurrencyKeyTable({ queue, rows }: { queue: string; rows: Conc
         },
         {
           name: 'Holders',
+          sortKey: ({ holders }) => holders.length,
           explanation:
             'Tasks hold the key that run, that are ready to run, and that keep it for their next attempt. The link lists them, and those that wait, with their states.',
           show: ({ concurrency_key, holders, concurrency_limit }) => (

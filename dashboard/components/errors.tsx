@@ -46,7 +46,7 @@ function Attempt({ failure: { run, error }, open }: { failure: Failure; open: bo
       <summary>
         {run && (
           <>
-            Attempt {run.attempt} <State state={run.state} /> <Ago at={run.ended_at} />{' '}
+            Attempt {run.attempt} <State state={run.state} /> <Ago at={run.ended_at} />:{' '}
           </>
         )}
         <span class="error">{errorLine(shown)?.slice(0, MOST_SUMMARY)}</span>

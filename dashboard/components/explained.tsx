@@ -17,7 +17,7 @@ export function Explained({
     <>
       <button
         type="button"
-        class="explained"
+        class={label ? 'explained mark' : 'explained'}
         title={text}
         aria-label={label}
         aria-expanded={open}

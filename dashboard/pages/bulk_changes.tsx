@@ -71,6 +71,7 @@ export function BulkChanges({ address }: { address: Address }) {
   };
   const actions: Column<BulkChange> = {
     name: 'Actions',
+    present: ({ state }) => state === 'running',
     show: ({ id, queue, state }) =>
       state === 'running' &&
       may('enqueue', queue) && (

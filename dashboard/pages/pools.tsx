@@ -37,6 +37,7 @@ function Members({ pool, waiting }: { pool: string; waiting: boolean }) {
             />
           ) : (
             <Table
+              stacked
               label={`Workers of ${pool}`}
               rows={members}
               id={({ worker, task }) => `${worker} ${task}`}

@@ -34,7 +34,7 @@ function Settings({ schedule: s }: { schedule: ScheduleAnswer }) {
         ['failed tries', s.failures > 0 && s.failures],
         ['while the last task has not ended', overlapWords[s.overlap] ?? s.overlap],
         [
-          'of missed fires',
+          'missed fires',
           s.missed === 'all'
             ? `fire up to ${count(s.missed_limit)}, the oldest first`
             : (missedWords[s.missed] ?? s.missed),

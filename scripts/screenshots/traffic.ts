@@ -72,6 +72,8 @@ async function traffic(url: string, key: string, signal: AbortSignal): Promise<v
   await enqueue('newsletters', orders(120, { delay_seconds: 5400 }));
   await enqueue('payments', orders(8, { concurrency_key: 'account-17' }));
   await enqueue('payments', orders(3, { concurrency_key: 'account-4' }));
+  // Both slots of its worker are taken, so the holder of this key does not run.
+  await enqueue('payments', orders(2, { concurrency_key: 'account-9' }));
   await enqueue('videos', [{ payload: { file: 'launch.mov', customer: 'eve' } }]);
   await enqueue('sms', orders(400));
   await enqueue('orders', [{ payload: { order: 2001, customer: 'eve', total: 4200 } }]);
@@ -92,6 +94,14 @@ async function traffic(url: string, key: string, signal: AbortSignal): Promise<v
   }
   await expectOk(call('/v1/pools/drivers/tasks', { tasks: ['trip-81', 'trip-82'] }));
   await expectOk(call('/v1/pools/drivers/take', { worker: 'van-1', lease_seconds: 3600 }));
+  await expectOk(
+    call('/v1/queues/newsletters/bulk-changes', {
+      change: 'reprioritize',
+      state: 'waiting',
+      priority: 8,
+      request_id: 'newsletters',
+    }),
+  );
 
   const tock = createTock({ url, key });
   const work = (

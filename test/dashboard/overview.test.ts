@@ -53,17 +53,17 @@ test.each([
   [
     '1h',
     { enqueued: '12.0', done: '6.0', failed: '3.0', lost: '0', dead: '1.2' },
-    'In 1h: 720 enqueued, 360 done, 180 failed, 0 lost, 72 dead',
+    'Last 1h: 720 enqueued, 360 done, 180 failed, 0 lost, 72 dead',
   ],
   [
     '24h',
     { enqueued: '3.0', done: '2.0', failed: '0.20', lost: '0', dead: '0.10' },
-    'In 24h: 1,620 enqueued, 960 done, 240 failed, 0 lost, 102 dead',
+    'Last 24h: 1,620 enqueued, 960 done, 240 failed, 0 lost, 102 dead',
   ],
   [
     '7d',
     { enqueued: '2.0', done: '1.0', failed: '0.50', lost: '0', dead: '0.20' },
-    'In 7d: 8,820 enqueued, 4,560 done, 2,040 failed, 0 lost, 822 dead',
+    'Last 7d: 8,820 enqueued, 4,560 done, 2,040 failed, 0 lost, 822 dead',
   ],
 ])('the throughput of the overview is that of the statistics: %s', async (range, oldest, total) => {
   const page = await made.at(`?range=${range}`);
