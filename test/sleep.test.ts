@@ -16,6 +16,7 @@ const reasons: Record<string, string> = {
   'test/fuzz/statements.test.ts': text,
   'test/http/poll.test.ts': clock,
   'test/waiting/changes.test.ts': clock,
+  'test/waiting/notify.test.ts': clock,
   'test/sql/features/dependencies/rechecks.test.ts':
     'it is work that takes longer than a claim has for it',
   'test/sql/operations/piggyback.test.ts': 'it is work until a timeout or the test ends it',

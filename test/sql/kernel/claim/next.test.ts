@@ -113,7 +113,7 @@ test.each([
   const lease = leaseOf(await claim(client, 'q'));
   const withLease = JSON.parse(JSON.stringify(ends).replaceAll('{lease}', lease));
   await expect(next(client, 'q', withLease)).rejects.toMatchObject({ code: 'TK422', detail });
-  const wrongClaim = next(client, 'q', [{ lease }], { limit: 0 });
+  const wrongClaim = next(client, 'q', [{ lease }], { limit: -1 });
   await expect(wrongClaim).rejects.toMatchObject({ code: 'TK422' });
   expect(await stateOf(id)).toBe('running');
 });
