@@ -86,8 +86,9 @@ export function createExecutor(options: ExecutorOptions): Executor {
       // All handlers are busy.
       canWait: () => running >= concurrency || waiting.some(({ ended }) => !ended),
       waitForClaim(report) {
-        if (isClaiming && !stopping.aborted) delayed.add(report);
-        return isClaiming && !stopping.aborted;
+        const waits = isClaiming && !stopping.aborted;
+        if (waits) delayed.add(report);
+        return waits;
       },
       endWithClaim(ends) {
         if (!isClaimNext || !isRoom(ends.count) || withClaim.length === MAX_ENDS) return false;
