@@ -27,11 +27,19 @@ async function bench(options: Options): Promise<Report> {
   if (packaged || options.chart) await install(print);
   const stack = await testCluster('bench', softly);
   let stopped = false;
+  let cleanUps: (() => Promise<void>)[] = [];
+  const cleanUp = async () => {
+    const all = cleanUps;
+    cleanUps = [];
+    for (const one of all) await one();
+  };
   const stop = (signal: NodeJS.Signals) => {
     if (stopped) return;
     stopped = true;
     print(`${signal}: stopping.`);
-    void stack.close().finally(() => process.exit(130));
+    void cleanUp()
+      .finally(() => stack.close())
+      .finally(() => process.exit(130));
   };
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stop);
   try {
@@ -71,6 +79,7 @@ async function bench(options: Options): Promise<Report> {
         systems: options.systems,
         floor,
         say: print,
+        defer: (one: () => Promise<void>) => void cleanUps.push(one),
       };
       const run = makeRun(stack, { ...choice, wants: wants(only, group) }, report.failures);
       try {
@@ -80,6 +89,8 @@ async function bench(options: Options): Promise<Report> {
         if (stopped) await new Promise(() => {});
         report.failures.push(`${group.name}: ${errorMessage(error)}`);
         print(`  ${group.name} FAILED: ${errorMessage(error)}`);
+      } finally {
+        if (!stopped) await cleanUp();
       }
       const elapsed = Math.round((performance.now() - started) / 1000);
       report.seconds[group.name] = elapsed;

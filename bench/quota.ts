@@ -14,14 +14,25 @@ export type Quota = {
   remove(): void;
 };
 
+/** Why this machine does not limit CPU time; null if it does. */
+export function noQuota(): string | null {
+  const name = `tock-bench-${process.pid}`;
+  try {
+    quotaOf(name, null).remove();
+    return null;
+  } catch (error) {
+    return `this machine has no writable cgroup for CPU time: ${(error as Error).message}`;
+  }
+}
+
 /** Limits the CPU time of a process, its children and those that they start. Throws if this machine doesn't allow it. */
-export function quotaOf(name: string, pid: number): Quota {
+export function quotaOf(name: string, pid: number | null): Quota {
   const folder = join(root, isFirstVersion ? 'cpu' : '', name);
   const write = (file: string, text: string | number) =>
     writeFileSync(join(folder, file), `${text}`);
   if (!isFirstVersion) writeFileSync(join(root, 'cgroup.subtree_control'), '+cpu');
   mkdirSync(folder);
-  for (const member of [pid, ...childrenOf(pid).map((child) => child.pid)])
+  for (const member of pid === null ? [] : [pid, ...childrenOf(pid).map((child) => child.pid)])
     write('cgroup.procs', member);
   return {
     set(cores) {

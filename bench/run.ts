@@ -10,7 +10,7 @@ import { warmUp } from './windows.ts';
 
 export type RunOptions = Pick<
   Run,
-  'quick' | 'seconds' | 'rounds' | 'clients' | 'wants' | 'systems' | 'floor' | 'say'
+  'quick' | 'seconds' | 'rounds' | 'clients' | 'wants' | 'systems' | 'floor' | 'say' | 'defer'
 >;
 
 /** The running workers: all() calls a step of each, pass() lets them work, end() ends them. */

@@ -123,6 +123,8 @@ export type Run = {
   /** Creates and prepares a database for the system. */
   open(system: System): Promise<TestDatabase>;
   close(database: TestDatabase): Promise<void>;
+  /** Runs at the end of the group, also after an error or a signal. */
+  defer(cleanUp: () => Promise<void>): void;
   /** Vacuums, analyzes and checkpoints. */
   settle(database: TestDatabase): Promise<void>;
   /** Runs work for a while without measuring. */

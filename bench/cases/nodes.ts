@@ -3,7 +3,7 @@ import { noCitus } from '../../test/nodes/citus_build.ts';
 import { type Server, startServers } from '../../test/nodes/citus_cluster.ts';
 import { connected, cpuSeconds, settings } from '../cluster.ts';
 import { listed, payload } from '../payload.ts';
-import { type Quota, quotaOf } from '../quota.ts';
+import { noQuota, type Quota, quotaOf } from '../quota.ts';
 import { tock } from '../systems/tock.ts';
 import type { Case, Group, Run, Side, System, TestDatabase } from '../types.ts';
 import { median, ratio, rounded } from '../windows.ts';
@@ -36,18 +36,31 @@ type Member = { number: number; server: Server; database: TestDatabase; quota: Q
 const queueOf = (node: number | string, queue: number | string) =>
   `'q-' || ${node} || '-' || ${queue}`;
 
-/** The script of a client that calls one node, or by the functions of tock_nodes any of several. */
+/** The script of a client that calls one node, or by tock_nodes.ask() any of several. */
 function scriptOf({ verb, batch }: Call, node: number | null, nodes: number): string {
-  const schema = node === null ? 'tock_nodes' : 'tock';
   const choice = `\\set node ${node ?? `random(1, ${nodes})`}\n\\set queue random(1, ${QUEUES})\n`;
   const queue = queueOf(':node::text', ':queue::text');
+  const ask = (key: string, statement: string, values: string) =>
+    `select a.answer from tock_nodes.ask(${key}, '${statement}', array[${values}]) a (answer)`;
   if (verb === 'enqueue') {
     const { set, text } = listed(batch, `{"payload": ${payload(100)}}`, ['[', ']']);
-    return `${choice}${set}\nselect ${schema}.enqueue(${queue}, ${text}::jsonb);\n`;
+    const call =
+      node === null
+        ? ask(queue, 'select tock.enqueue(%1$L, %2$L)::text', `${queue}, ${text}`)
+        : `select tock.enqueue(${queue}, ${text}::jsonb)`;
+    return `${choice}${set}\n${call};\n`;
   }
-  const own = node === null ? '' : ', p_own_transaction => true';
-  const claim = `select lease, id, payload from ${schema}.claim(${queue}, p_limit => ${batch}${own}) \\aset`;
-  return `${choice}${claim}\nselect * from ${schema}.complete(:lease::uuid);\n`;
+  const claim = `tock.claim(%1$L, p_limit => ${batch}, p_own_transaction => true)`;
+  if (node !== null) {
+    const direct = claim.replace('%1$L', () => queue);
+    return `${choice}select lease, id, payload from ${direct} \\aset
+select * from tock.complete(:lease::uuid);\n`;
+  }
+  const lease = 'left(:answer, 36)';
+  const claimed = `select concat_ws('' '', c.lease, c.id, c.payload) from ${claim} c`;
+  const complete = 'select row_to_json(c)::text from tock.complete(%1$L) c';
+  return `${choice}${ask(queue, claimed, queue)} \\aset
+${ask(`tock_nodes.lease_key(${lease}::uuid)`, complete, lease)};\n`;
 }
 
 /** Positions of a node begin at its range. */
@@ -199,25 +212,24 @@ async function opened(server: Server, number: number): Promise<Member> {
 }
 
 async function measured(run: Run): Promise<Case[]> {
-  const cannot = noCitus();
+  const cannot = noCitus() ?? noQuota();
   if (cannot) {
     run.say(`  skipped: ${cannot}`);
     return [];
   }
   const servers = await startServers(4, { ...settings, max_wal_size: '1GB' });
   const members: Member[] = [];
-  try {
-    const [coordinator, ...nodes] = servers.map(({ url }) => url);
-    const made = await cli(['nodes', 'init', ...nodes], { env: { DATABASE_URL: coordinator } });
-    if (made.code !== 0) throw new Error(made.err);
-    for (const [number, server] of servers.entries()) members.push(await opened(server, number));
-    for (const { number } of members.slice(1)) await pinQueues(servers, number);
-    return await casesOf(run, members as [Member, ...Member[]]);
-  } finally {
+  run.defer(async () => {
     for (const { database } of members) await database.client.end();
     await Promise.all(servers.map((server) => server.remove()));
     for (const { quota } of members) quota?.remove();
-  }
+  });
+  const [coordinator, ...nodes] = servers.map(({ url }) => url);
+  const made = await cli(['nodes', 'init', ...nodes], { env: { DATABASE_URL: coordinator } });
+  if (made.code !== 0) throw new Error(made.err);
+  for (const [number, server] of servers.entries()) members.push(await opened(server, number));
+  for (const { number } of members.slice(1)) await pinQueues(servers, number);
+  return await casesOf(run, members as [Member, ...Member[]]);
 }
 
 async function pinQueues(servers: Server[], node: number): Promise<void> {

@@ -26,10 +26,18 @@ const template = (statement: string) =>
 const askStatement =
   'select a.answer from tock_nodes.ask(p_key => $1, p_statement => $2, p_values => $3) as a (answer)';
 
+/** True if Citus could not send a call on because a shard of the directory was split or moved meanwhile. */
+const hasMissedShard = ({ code, message }: { code?: string; message?: string }) =>
+  code === 'XX000' && message?.startsWith('could not find valid entry for shard');
+
 /** Runs statements on the node that owns a key, by way of another one. */
 export const askBy =
   (query: Query, key: string): Query =>
   async (statement, values = []) => {
-    const rows = await query(askStatement, [key, template(statement), values.map(textOf)]);
+    const ask = () => query(askStatement, [key, template(statement), values.map(textOf)]);
+    const rows = await ask().catch((error) => {
+      if (hasMissedShard(error)) return ask();
+      throw error;
+    });
     return rows.map(({ answer }) => JSON.parse(answer as string));
   };

@@ -7,7 +7,8 @@ end $$;
 comment on function tock_nodes.ask is
   'Runs a statement of one text column on the node that owns a key, with the rights of the caller. %1$L in '
   'it is the first value, and %% a percent sign. The statement goes there only if this call is alone: select '
-  '... from tock_nodes.ask(...) without a join, a condition or a further column.';
+  '... from tock_nodes.ask(...) without a join, a condition or a further column. Citus crashes '
+  'if the key is null.';
 
 -- The answers of ask(), in an array. Inside a function the call is always alone, so it goes to the owner of
 -- the key from every statement. It is then part of the caller's transaction.
@@ -25,6 +26,13 @@ begin
   return coalesce(v_answers, '{}');
 end $$;
 
+-- True if this node owns a key. Verbs then need no ask(), whose statement is planned at each call.
+create or replace function tock_nodes.is_here(p_key text)
+returns boolean language plpgsql stable as $$
+begin
+  return tock_nodes.owner(p_key) = tock_nodes.this_node();
+end $$;
+
 create or replace function tock_nodes.task_key(p_id bigint)
 returns text language sql immutable as $$
   select ':' || (p_id >> 53)
@@ -39,9 +47,19 @@ $$;
 
 comment on function tock_nodes.lease_key is 'The key of the node that has a lease, from its token.';
 
+-- True if a queue has left a node that still has tasks of it. router.sql makes a cheaper one.
+create or replace function tock_nodes.is_moving(p_queue text)
+returns boolean language plpgsql stable as $$
+begin
+  return exists (select from tock_nodes.moves m where m.queue = p_queue);
+end $$;
+
 create or replace function tock_nodes.claim_keys(p_queue text)
 returns text[] language plpgsql stable as $$
 begin
+  if not tock_nodes.is_moving(p_queue) then
+    return array[p_queue];
+  end if;
   return array(
     select ':' || min(r.range) from tock_nodes.moves m join tock_nodes.ranges r on r.node = m.node
     where m.queue = p_queue

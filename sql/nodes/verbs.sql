@@ -1,11 +1,18 @@
 -- The verbs for SQL users of several nodes, on every node. Each runs the verb of the schema tock on the node
--- that has the queue, lease or task, as part of the caller's transaction. Their types are built in.
+-- that has the queue, lease or task, as part of the caller's transaction. Their types are built in. On that
+-- node itself, the frequent ones call the verb without ask(), which would plan a statement each time. They are
+-- no distributed functions, as ask() is: Citus crashes if the argument that distributes one is null, and one
+-- that it has sent to a node reaches no other node.
 create or replace function tock_nodes.enqueue(p_queue text, p_tasks jsonb, p_request_id text default null)
-returns bigint[] language sql volatile as $$
-  select (tock_nodes.answers(p_queue,
+returns bigint[] language plpgsql volatile as $$
+begin
+  if tock_nodes.is_here(p_queue) then
+    return tock.enqueue(p_queue => p_queue, p_tasks => p_tasks, p_request_id => p_request_id);
+  end if;
+  return (tock_nodes.answers(p_queue,
     'select tock.enqueue(p_queue => %1$L, p_tasks => %2$L, p_request_id => %3$L)::text',
-    array[p_queue, p_tasks::text, p_request_id]))[1]::bigint[]
-$$;
+    array[p_queue, p_tasks::text, p_request_id]))[1]::bigint[];
+end $$;
 
 comment on function tock_nodes.enqueue is 'tock.enqueue() on the node of the queue.';
 
@@ -20,10 +27,22 @@ declare
   v_runs text[];
 begin
   foreach v_key in array tock_nodes.claim_keys(p_queue) loop
-    v_runs := tock_nodes.answers(v_key, 'select pg_catalog.row_to_json(c)::text from tock.claim('
-      'p_queue => %1$L, p_worker => %2$L, p_limit => %3$L, p_lease_seconds => %4$L, p_request_id => %5$L) c',
-      array[p_queue, p_worker, p_limit::text, p_lease_seconds::text, p_request_id]);
-    exit when v_runs <> '{}';
+    if tock_nodes.is_here(v_key) then
+      return query
+        select c.lease, c.leased_until, c.id, c.run_id, c.attempt, c.max_attempts, c.priority, c.tenant,
+          c.created_at, c.payload
+        from tock.claim(p_queue => p_queue, p_worker => p_worker, p_limit => p_limit,
+          p_lease_seconds => p_lease_seconds, p_request_id => p_request_id) c;
+      if found then
+        return;
+      end if;
+    else
+      v_runs := tock_nodes.answers(v_key,
+        'select pg_catalog.row_to_json(c)::text from tock.claim(p_queue => %1$L, p_worker => %2$L, '
+          'p_limit => %3$L, p_lease_seconds => %4$L, p_request_id => %5$L) c',
+        array[p_queue, p_worker, p_limit::text, p_lease_seconds::text, p_request_id]);
+      exit when v_runs <> '{}';
+    end if;
   end loop;
   return query
     select r.* from unnest(v_runs) with ordinality a (run, n)
@@ -37,12 +56,20 @@ comment on function tock_nodes.claim is
   'tock.claim() on the node of the queue; first on nodes that the queue has left, while they have tasks of it.';
 
 create or replace function tock_nodes.complete(p_lease uuid, p_results jsonb default null)
-returns table (completed integer, refused bigint[]) language sql volatile as $$
-  select r.* from unnest(tock_nodes.answers(tock_nodes.lease_key(p_lease),
-    'select pg_catalog.row_to_json(c)::text from tock.complete(p_lease => %1$L, p_results => %2$L) c',
-    array[p_lease::text, p_results::text])) a (answer)
-  cross join lateral pg_catalog.json_to_record(a.answer::json) r (completed integer, refused bigint[])
-$$;
+returns table (completed integer, refused bigint[]) language plpgsql volatile as $$
+begin
+  if tock_nodes.is_here(tock_nodes.lease_key(p_lease)) then
+    return query
+      select c.completed, c.refused from tock.complete(p_lease => p_lease, p_results => p_results) c;
+    return;
+  end if;
+  return query
+    select r.*
+    from unnest(tock_nodes.answers(tock_nodes.lease_key(p_lease),
+      'select pg_catalog.row_to_json(c)::text from tock.complete(p_lease => %1$L, p_results => %2$L) c',
+      array[p_lease::text, p_results::text])) a (answer)
+    cross join lateral pg_catalog.json_to_record(a.answer::json) r (completed integer, refused bigint[]);
+end $$;
 
 comment on function tock_nodes.complete is 'tock.complete() on the node of the lease.';
 

@@ -35,6 +35,26 @@ test('a statement by way of ask() gets the values that it would get as parameter
   });
 });
 
+test('a statement that Citus could not send on, since a shard was replaced, is sent again once', async () => {
+  const ask = askBy((text, values) => tock.rows(1, text, values), 'here');
+  await tock.rows(1, 'create sequence sent');
+  await tock.rows(
+    1,
+    `create function fails(p_times bigint, p_message text) returns text language plpgsql as $$ begin
+       if nextval('sent') <= p_times then raise '%', p_message using errcode = 'XX000'; end if;
+       return 'done';
+     end $$`,
+  );
+  const failing = async (times: number, message: string) => {
+    await tock.rows(1, "select setval('sent', 1, false)");
+    return ask('select fails($1, $2) as state', [times, message]);
+  };
+  const message = 'could not find valid entry for shard 102037';
+  expect(await failing(1, message)).toEqual([{ state: 'done' }]);
+  await expect(failing(2, message)).rejects.toMatchObject({ code: 'XX000' });
+  await expect(failing(1, 'another')).rejects.toMatchObject({ code: 'XX000', message: 'another' });
+});
+
 test('a key that one node cannot copy is made on none', async () => {
   await tock.rows(2, 'drop function tock_nodes.copy_key');
   const body = { name: 'half', scopes: ['read'] };

@@ -114,9 +114,8 @@ here('an id and a lease name the range of their node, and lead there from every 
     expect(run?.id).toBe(ids[0]);
     expect(Number.parseInt(run?.lease.slice(-7) ?? '', 16) >> 18).toBe(Number(range));
     const complete = 'select * from tock_nodes.complete($1)';
-    expect(await rows(nodes[1] as pg.Client, complete, [run?.lease])).toMatchObject([
-      { completed: 1 },
-    ]);
+    for (const client of [coordinator, ...nodes])
+      expect(await rows(client, complete, [run?.lease])).toMatchObject([{ completed: 1 }]);
     const task = 'select state from tock_nodes.task($1)';
     for (const client of [coordinator, ...nodes])
       expect(await value(client, task, ids)).toBe('done');

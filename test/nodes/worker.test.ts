@@ -13,6 +13,8 @@ if (cannot) test.skip(`the HTTP server on Citus: ${cannot}`, () => {});
 
 let servers: Server[] = [];
 let key = '';
+/** The last lines that the HTTP server has logged. */
+let logged: unknown[] = [];
 
 const edge = (n: number) => {
   const url = new URL((servers[n] as Server).url);
@@ -42,7 +44,9 @@ beforeAll(async () => {
     (await tock(['key', 'create', 'k', '--scope', scopes, '--json'], { env })).out,
   ).key;
   await cli('nodes', 'init', first.url, second.url);
-  vi.spyOn(console, 'error').mockImplementation(() => {});
+  vi.spyOn(console, 'error').mockImplementation((...line) => {
+    logged = [...logged.slice(-4), ...line];
+  });
 }, 600_000);
 afterAll(async () => {
   vi.restoreAllMocks();
@@ -65,7 +69,8 @@ describe.skipIf(cannot !== null).each([
   };
   const ok = async (route: string, body?: unknown) => {
     const reply = await send(route, body);
-    expect([route, reply.status < 300 ? null : reply.body]).toEqual([route, null]);
+    const failure = reply.status < 300 ? null : { ...reply.body, logged };
+    expect([route, failure]).toEqual([route, null]);
     return reply.body;
   };
   const post = (path: string, body: object = {}) => ok(`POST ${path}`, body);
@@ -128,14 +133,18 @@ describe.skipIf(cannot !== null).each([
       }
     };
     const load = Promise.all([produce(), tick(), work()]);
-    await vi.waitUntil(() => enqueued.length > 20, { timeout: 60_000 });
-    const moved = JSON.parse(await cli('nodes', 'move', queue, nameOf(2), '--json'));
-    expect(moved.left).toMatchObject([{ node: nameOf(1), tasks: expect.any(Number) }]);
-    expect(await ok(`GET schedules/${mode}`)).toMatchObject({ queue });
-    isMoved = true;
-    const before = enqueued.length;
-    await vi.waitUntil(() => enqueued.length > before + 20, { timeout: 60_000 });
-    isOver = true;
+    const isEnqueued = (count: number) =>
+      Promise.race([load, vi.waitUntil(() => enqueued.length > count, { timeout: 60_000 })]);
+    try {
+      await isEnqueued(20);
+      const moved = JSON.parse(await cli('nodes', 'move', queue, nameOf(2), '--json'));
+      expect(moved.left).toMatchObject([{ node: nameOf(1), tasks: expect.any(Number) }]);
+      expect(await ok(`GET schedules/${mode}`)).toMatchObject({ queue });
+      isMoved = true;
+      await isEnqueued(enqueued.length + 20);
+    } finally {
+      isOver = true;
+    }
     await load;
     expect(rangesOf(enqueued)).toEqual([0, 1]);
     const own = worked.filter(({ payload }) => payload.n !== undefined).map(({ id }) => id);
