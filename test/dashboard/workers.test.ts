@@ -39,6 +39,9 @@ test('the workers are the groups of the open leases', async () => {
   const page = await made.at('workers');
   const rows = page.getByRole('table', { name: 'Workers' }).locator('tbody tr');
   await expect.poll(() => rows.count()).toBe(4);
+  expect(await page.getByRole('heading', { level: 2 }).first().innerText()).toBe(
+    'With open leases',
+  );
   const shown = await rows.evaluateAll((trs) =>
     trs.map((tr) => [...tr.querySelectorAll('th, td')].map((cell) => cell.textContent ?? '')),
   );
