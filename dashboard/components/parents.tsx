@@ -126,8 +126,7 @@ function Remaining({ counts, since }: { counts: Counts; since: string }) {
   const seconds = (Date.now() - Date.parse(since)) / 1000;
   return (
     <p class="hint">
-      At the pace so far the other {count(left)} take{' '}
-      <span class="unbroken">{about((seconds / ended) * left)}</span>
+      At the pace so far the other {count(left)} take {about((seconds / ended) * left)}
     </p>
   );
 }

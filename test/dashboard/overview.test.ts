@@ -74,7 +74,12 @@ test.each([
 test('the overview has the percentiles of all waits and runs', async () => {
   const page = await made.open();
   expect(await valuesOf(page, 'Wait before start, and run')).toEqual([
-    { 'wait p50': '≈ 590 ms', 'wait p95': '≈ 590 ms', 'run p50': '≈ 4.2 s', 'run p95': '≈ 5.9 s' },
+    {
+      'wait p50': '≈\u00a0590\u00a0ms',
+      'wait p95': '≈\u00a0590\u00a0ms',
+      'run p50': '≈\u00a04.2\u00a0s',
+      'run p95': '≈\u00a05.9\u00a0s',
+    },
   ]);
 });
 
@@ -86,13 +91,13 @@ test('rates of the overview are those of the last minute, and say so', async () 
   expect(await Promise.all(['Done/s', 'Failed/s', 'Wait p95', 'Run p95'].map(cell))).toEqual([
     '6.0',
     '3.0',
-    '≈ 590 ms',
-    '≈ 5.9 s',
+    '≈\u00a0590\u00a0ms',
+    '≈\u00a05.9\u00a0s',
   ]);
   const tiles = await page.locator('.tiles div').allInnerTexts();
   expect(tiles.slice(-2).map((text) => text.split('\n'))).toEqual([
-    ['Started/s, 1 min', '9.0'],
-    ['Done/s, 1 min', '6.0'],
+    ['Started/s, 1\u00a0min', '9.0'],
+    ['Done/s, 1\u00a0min', '6.0'],
   ]);
   await page.getByText('Rates cover the last whole minute, p95 the last five').waitFor();
 });

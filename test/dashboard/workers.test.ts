@@ -91,7 +91,7 @@ test('a worker opens to its leases and tasks, and a task of it is cancelled', as
   await confirm(page, 'Cancel it');
   await shows(page, 'A cancel is requested.');
   expect((await task(made.client, id))?.runs).toMatchObject([{ cancel_requested: true }]);
-  await page.getByText(/^cancel requested (now|\d+ s ago)$/).waitFor();
+  await page.getByText(/^cancel requested (now|\d+\ss ago)$/).waitFor();
   await page
     .getByText(
       /A worker that ignores this goes on .* stop the worker ben: the task is cancelled when/,
