@@ -3048,8 +3048,8 @@ export type Routes = {
         run_p95: number | null;
         /** The last 30 minutes, oldest first. Empty for a queue without activity. */
         spark: {
-          /** The ready tasks in each minute. */
-          ready: number[];
+          /** The ready tasks in each minute. Null where nothing was counted. */
+          ready: (number | null)[];
           /** The tasks done in each minute. */
           done: number[];
         };

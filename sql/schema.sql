@@ -2618,7 +2618,7 @@ function tock.options_of(p_segment integer, p_runs leased_run[])
 
 function tock.overview()
   returns TABLE(name text, paused boolean, ready bigint, running bigint, waiting bigint, dead bigint, oldest_ready_at timestamp with time zone, collected_at timestamp with time zone, enqueued_per_second double precision, started_per_second double precision, done_per_second double precision, failed_per_second double precision, wait_p95 double precision, run_p95 double precision, spark jsonb)
-  -- Each queue as of the last round of the maintenance job collect_metrics: its depths, rates of the last whole minute, and p95 of waiting and running times of the last five. Also the ready and done tasks of the last 30 minutes, by the minute, oldest first (empty if there were none).
+  -- Each queue as of the last round of the maintenance job collect_metrics: its depths, rates of the last whole minute, and p95 of waiting and running times of the last five. Also the ready and done tasks of the last 30 minutes, oldest first (empty if there were none). ready is null in a minute without a round.
   -- for tock_admin, tock_edge
 
 function tock.own_payload(p_payload json, p_options jsonb)

@@ -102,14 +102,25 @@ test('rates of the overview are those of the last minute, and say so', async () 
   await page.getByText('Rates cover the last whole minute, p95 the last five').waitFor();
 });
 
-test("a queue's sparklines have its ready and done tasks of half an hour", async () => {
+test("a queue's sparklines have its ready and done tasks of half an hour, and gaps where none were counted", async () => {
+  // A round that counted no ready task, two minutes before the newest one.
+  await made.client.query(
+    `insert into tock.queue_metrics (queue, at, width_seconds, ready)
+     select '*', date_trunc('minute', finished_at) - interval '3 minutes', 60, 0 from tock.metrics_progress`,
+  );
   const page = await made.open();
   const row = page.getByRole('row', { name: /shop/ });
-  for (const name of ['Ready', 'Done/s']) {
-    const points = await row.locator(`[data-name="${name}"] polyline`).getAttribute('points');
-    const heights = (points ?? '').split(' ').map((point) => Number(point.split(',')[1]));
-    // The newest minute is the highest, so at the top, and the others are zero.
-    expect(heights, name).toEqual([...Array(29).fill(19), 2]);
+  await row.waitFor();
+  // The newest minute is the highest, so at the top. The last point of a line is there twice.
+  for (const [name, expected] of [
+    ['Ready', ['19.0 19.0', '2.0 2.0']],
+    ['Done/s', [`${'19.0 '.repeat(29)}2.0 2.0`]],
+  ] as const) {
+    const lines = row.locator(`[data-name="${name}"] polyline`);
+    const heights = await lines.evaluateAll((all) =>
+      all.map((line) => line.getAttribute('points')?.replace(/\S+,/g, '')),
+    );
+    expect(heights, name).toEqual(expected);
   }
 });
 
