@@ -26,7 +26,7 @@ test('a setting is changed in place, and the message of the server is shown for 
   await page.getByRole('alert').getByText('1 to 86').waitFor();
   await field.fill('90');
   await button(page, 'Save').click();
-  await page.getByText('default: 1 min (60 s)').waitFor();
+  await page.getByText('new queues: 1 min (60 s)').waitFor();
   await shows(page, 'lease_seconds of dials is 90.');
   await hasFocus(button(page, 'Edit lease_seconds'));
   expect(await value(made.client, "select lease_seconds from tock.queue('dials')")).toBe(90);
