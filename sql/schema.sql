@@ -1411,8 +1411,8 @@ function tock.completion_of(p_runs leased_run[], p_results jsonb, p_options json
   -- no comment
 
 function tock.concurrency_keys(p_queue text, p_concurrency_key text DEFAULT NULL::text, p_after text DEFAULT NULL::text, p_limit integer DEFAULT 100)
-  returns TABLE(concurrency_key text, paused boolean, concurrency_limit integer, concurrency_rate_limit integer, concurrency_rate_seconds integer, concurrency_rate_burst integer, holders bigint[], waiting integer)
-  -- The concurrency keys of a queue that tasks have used or that have settings, after p_after: their settings, their holders, and the number of waiters (up to 1,000).
+  returns TABLE(concurrency_key text, paused boolean, concurrency_limit integer, concurrency_rate_limit integer, concurrency_rate_seconds integer, concurrency_rate_burst integer, holders bigint[], waiting integer, own_settings text[])
+  -- The concurrency keys of a queue that tasks have used or that have settings, after p_after: their settings, holders, number of waiters (up to 1,000), and the names of their own settings.
   -- for tock_admin, tock_edge
 
 function tock.copy_key(p_key jsonb, p_overlap_seconds integer DEFAULT 86400)
