@@ -2485,6 +2485,13 @@ export type Routes = {
         holders: string[];
         /** The number of waiters, up to 1,000. */
         waiting: number;
+        /** The settings that the key has itself. The others are those of the queue. */
+        own_settings: (
+          | 'concurrency_limit'
+          | 'concurrency_rate_limit'
+          | 'concurrency_rate_seconds'
+          | 'concurrency_rate_burst'
+        )[];
       }[];
     };
   };
@@ -2513,6 +2520,13 @@ export type Routes = {
       holders: string[];
       /** The number of waiters, up to 1,000. */
       waiting: number;
+      /** The settings that the key has itself. The others are those of the queue. */
+      own_settings: (
+        | 'concurrency_limit'
+        | 'concurrency_rate_limit'
+        | 'concurrency_rate_seconds'
+        | 'concurrency_rate_burst'
+      )[];
     };
   };
   /** Set the limit or the rate of a concurrency key, or pause it */
@@ -3048,8 +3062,8 @@ export type Routes = {
         run_p95: number | null;
         /** The last 30 minutes, oldest first. Empty for a queue without activity. */
         spark: {
-          /** The ready tasks in each minute. */
-          ready: number[];
+          /** The ready tasks in each minute. Null where nothing was counted. */
+          ready: (number | null)[];
           /** The tasks done in each minute. */
           done: number[];
         };

@@ -13,12 +13,12 @@ export const plural = (
 /** A short form for tiles: 1.2 M, 12.3 k, 950 */
 export function shortNumber(n: number): string {
   for (const [size, name] of [
-    [1e9, ' G'],
-    [1e6, ' M'],
-    [1e4, ' k'],
+    [1e9, 'G'],
+    [1e6, 'M'],
+    [1e4, 'k'],
   ] as const) {
     const unit = size === 1e4 ? 1e3 : size;
-    if (Math.abs(n) >= size) return `${(n / unit).toFixed(1)}${name}`;
+    if (Math.abs(n) >= size) return `${(n / unit).toFixed(1)}\u00a0${name}`;
   }
   return wholeFormat.format(n);
 }
@@ -37,20 +37,20 @@ const steps = [
   [60, 'min', 1, 's'],
 ] as const;
 
-/** 4 ms, 2.5 s, 3 min 20 s, 5 h 2 min, 3 d 4 h */
+/** 4 ms, 2.5 s, 3 min 20 s, 5 h 2 min, 3 d 4 h, on one line. */
 export function duration(seconds: number | null | undefined): string {
   if (seconds == null) return '–';
   const s = Math.abs(seconds);
-  if (s < 0.0005) return '0 ms';
-  if (s < 0.9995) return `${Math.max(1, Math.round(s * 1000))} ms`;
-  if (s < 10) return `${Math.round(s * 10) / 10} s`;
-  if (Math.round(s) < 60) return `${Math.round(s)} s`;
+  if (s < 0.0005) return '0\u00a0ms';
+  if (s < 0.9995) return `${Math.max(1, Math.round(s * 1000))}\u00a0ms`;
+  if (s < 10) return `${Math.round(s * 10) / 10}\u00a0s`;
+  if (Math.round(s) < 60) return `${Math.round(s)}\u00a0s`;
   for (const [size, name, part, partName] of steps) {
     if (s < size) continue;
     const parts = Math.floor((s % size) / part);
-    return `${Math.floor(s / size)} ${name}${parts ? ` ${parts} ${partName}` : ''}`;
+    return `${Math.floor(s / size)}\u00a0${name}${parts ? `\u00a0${parts}\u00a0${partName}` : ''}`;
   }
-  return `${Math.round(s)} s`;
+  return `${Math.round(s)}\u00a0s`;
 }
 
 const units = [
@@ -64,7 +64,7 @@ const units = [
 export function about(seconds: number | null | undefined): string {
   if (seconds == null) return '–';
   const [size, name] = units.find(([least]) => seconds >= least) ?? [0.001, 'ms'];
-  return `≈ ${Number((seconds / size).toPrecision(2))} ${name}`;
+  return `≈\u00a0${Number((seconds / size).toPrecision(2))}\u00a0${name}`;
 }
 
 /** What a percentile is, for people who see one. */
@@ -93,9 +93,9 @@ export function bytes(n: number | null | undefined): string {
     [2 ** 20, 'MiB'],
     [2 ** 10, 'KiB'],
   ] as const) {
-    if (n >= size) return `${(n / size).toFixed(1)} ${name}`;
+    if (n >= size) return `${(n / size).toFixed(1)}\u00a0${name}`;
   }
-  return `${n} B`;
+  return `${n}\u00a0B`;
 }
 
 /** JSON over several lines; numbers keep all their digits. */

@@ -70,6 +70,6 @@ const whole = new Intl.NumberFormat('en-GB', { maximumFractionDigits: 6 });
 /** A number with its unit, a long time also in larger units: 7 d (604,800 s). */
 export function withUnit(name: string, value: number): string {
   const unit = unitOf(name);
-  const text = unit ? `${whole.format(value)} ${unit}` : whole.format(value);
+  const text = unit ? `${whole.format(value)}\u00a0${unit}` : whole.format(value);
   return unit === 's' && value >= 60 ? `${duration(value)} (${text})` : text;
 }

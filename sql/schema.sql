@@ -1411,8 +1411,8 @@ function tock.completion_of(p_runs leased_run[], p_results jsonb, p_options json
   -- no comment
 
 function tock.concurrency_keys(p_queue text, p_concurrency_key text DEFAULT NULL::text, p_after text DEFAULT NULL::text, p_limit integer DEFAULT 100)
-  returns TABLE(concurrency_key text, paused boolean, concurrency_limit integer, concurrency_rate_limit integer, concurrency_rate_seconds integer, concurrency_rate_burst integer, holders bigint[], waiting integer)
-  -- The concurrency keys of a queue that tasks have used or that have settings, after p_after: their settings, their holders, and the number of waiters (up to 1,000).
+  returns TABLE(concurrency_key text, paused boolean, concurrency_limit integer, concurrency_rate_limit integer, concurrency_rate_seconds integer, concurrency_rate_burst integer, holders bigint[], waiting integer, own_settings text[])
+  -- The concurrency keys of a queue that tasks have used or that have settings, after p_after: their settings, holders, number of waiters (up to 1,000), and the names of their own settings.
   -- for tock_admin, tock_edge
 
 function tock.copy_key(p_key jsonb, p_overlap_seconds integer DEFAULT 86400)
@@ -2618,7 +2618,7 @@ function tock.options_of(p_segment integer, p_runs leased_run[])
 
 function tock.overview()
   returns TABLE(name text, paused boolean, ready bigint, running bigint, waiting bigint, dead bigint, oldest_ready_at timestamp with time zone, collected_at timestamp with time zone, enqueued_per_second double precision, started_per_second double precision, done_per_second double precision, failed_per_second double precision, wait_p95 double precision, run_p95 double precision, spark jsonb)
-  -- Each queue as of the last round of the maintenance job collect_metrics: its depths, rates of the last whole minute, and p95 of waiting and running times of the last five. Also the ready and done tasks of the last 30 minutes, by the minute, oldest first (empty if there were none).
+  -- Each queue as of the last round of the maintenance job collect_metrics: its depths, rates of the last whole minute, and p95 of waiting and running times of the last five. Also the ready and done tasks of the last 30 minutes, oldest first (empty if there were none). ready is null in a minute without a round.
   -- for tock_admin, tock_edge
 
 function tock.own_payload(p_payload json, p_options jsonb)

@@ -46,8 +46,8 @@ function Form({ queue, settings, inherited, onClose }: Props & { inherited: Limi
   const notify = useNotify();
   const [refused, setRefused] = useState<Refused | null>(null);
   const { concurrency_key } = settings;
-  // The server gives the limits that hold. One that equals the queue's is not known to be the key's own.
-  const own = (name: keyof Limits) => (settings[name] === inherited[name] ? null : settings[name]);
+  const own = (name: keyof Limits) =>
+    settings.own_settings.includes(name) ? settings[name] : null;
   const submit = async (data: FormData) => {
     const entered = fields.map(([name]) => {
       const text = String(data.get(name));

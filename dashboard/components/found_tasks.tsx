@@ -16,6 +16,13 @@ type Props = {
   everyMs?: number;
 };
 
+/** The order in which the server lists the tasks of a search. */
+function orderOf({ archive, concurrency_key, state }: Search): string {
+  if (archive) return 'newest files first';
+  if (concurrency_key) return 'holders first, then the longest wait';
+  return state === 'waiting' ? 'newest wait first' : 'newest run first';
+}
+
 /** The tasks that match a search, one page after the other, and what the key may do with them. */
 export function FoundTasks({ search, emptyText, ofOneQueue, everyMs }: Props) {
   const { rows, cursor, at, busy, error, more } = useSearch(search, everyMs);
@@ -29,6 +36,7 @@ export function FoundTasks({ search, emptyText, ofOneQueue, everyMs }: Props) {
           <span class="updated" role="status">
             {busy ? 'Looking …' : `${count(rows.length)} shown${cursor ? ', there are more' : ''}`}
           </span>
+          {rows.length > 1 && <span class="updated">{orderOf(search)}</span>}
           {everyMs && <Updated at={at} />}
         </p>
         {!search.archive && (

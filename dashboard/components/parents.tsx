@@ -83,22 +83,35 @@ export function ParentsDone({ id, parents, parent_counts: counts }: Listed) {
 const SHOWN = 20;
 const PAGE_SIZE = 100;
 
+/** Why the tasks of a queue are late. A key that may not read the queue sees nothing. */
+function WhyLate({ queue }: { queue: string }) {
+  const polled = usePolling('GET /v1/queues/{queue}/why', { path: { queue } }, 5000);
+  if (polled.error?.status === 403) return null;
+  return (
+    <PolledContent polled={polled}>
+      {({ reasons }) => {
+        // That tasks wait for their parents is what this page shows.
+        const others = reasons.filter(({ finding }) => !finding.includes('parents'));
+        return others.length > 0 && <Findings findings={others} queue={queue} />;
+      }}
+    </PolledContent>
+  );
+}
+
 /** The queue of an unfinished parent, with the reasons why its tasks are late. */
 function QueueOfParent({ id }: { id: string }) {
-  const { data } = usePolling('GET /v1/tasks/{id}', { path: { id } }, 60_000);
-  const queue = data?.queue;
-  const why = usePolling('GET /v1/queues/{queue}/why', queue ? { path: { queue } } : null, 5000);
-  if (!queue) return null;
-  // That tasks wait for their parents is what this page shows.
-  const reasons = (why.data?.reasons ?? []).filter(({ finding }) => !finding.includes('parents'));
+  const polled = usePolling('GET /v1/tasks/{id}', { path: { id } }, 60_000);
   return (
-    <>
-      <p class="hint">
-        Task {id} is of the queue <QueueLink queue={queue} />
-        {reasons.length > 0 && ', whose tasks are late'}
-      </p>
-      {reasons.length > 0 && <Findings findings={reasons} queue={queue} />}
-    </>
+    <PolledContent polled={polled}>
+      {({ queue }) => (
+        <>
+          <p class="hint">
+            Task {id} is of the queue <QueueLink queue={queue} />
+          </p>
+          <WhyLate queue={queue} />
+        </>
+      )}
+    </PolledContent>
   );
 }
 
@@ -113,8 +126,7 @@ function Remaining({ counts, since }: { counts: Counts; since: string }) {
   const seconds = (Date.now() - Date.parse(since)) / 1000;
   return (
     <p class="hint">
-      At the pace so far the other {count(left)} take{' '}
-      <span class="unbroken">{about((seconds / ended) * left)}</span>
+      At the pace so far the other {count(left)} take {about((seconds / ended) * left)}
     </p>
   );
 }

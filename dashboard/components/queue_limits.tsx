@@ -29,7 +29,7 @@ function Bars({ limits }: { limits: Limits }) {
         <Bar
           part={burst - level}
           whole={burst}
-          text={`${count(rate_limit)} starts in ${count(rate_seconds)} s; ${count(Math.floor(level))} may start now`}
+          text={`${count(rate_limit)} starts in ${count(rate_seconds)}\u00a0s; ${count(Math.floor(level))} may start now`}
         />
       )}
     </>

@@ -135,7 +135,7 @@ function Setting(props: SettingProps) {
                 Edit<span class="hidden"> {name}</span>
               </button>
             )}
-            {differs && <small class="hint">default: {shown(name, standard)}</small>}
+            {differs && <small class="hint">new queues: {shown(name, standard)}</small>}
           </>
         )}
       </dd>
@@ -143,7 +143,7 @@ function Setting(props: SettingProps) {
   );
 }
 
-/** The settings of a queue. Those that differ from the default are marked; an administrator edits them in place. */
+/** The settings of a queue. Those that differ from the ones of a new queue are marked; an administrator edits them in place. */
 export function QueueSettings({
   queue,
   policy,
@@ -160,6 +160,9 @@ export function QueueSettings({
     | undefined;
   return (
     <Panel title="Settings">
+      <p class="hint">
+        A new queue gets a copy of the default settings. A later change of these changes no queue.
+      </p>
       <dl class="facts">
         {settingsOf(policy).map((setting) => (
           <Setting

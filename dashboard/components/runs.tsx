@@ -24,14 +24,16 @@ function waited(task: TaskAnswer, n: number): number | null {
   return run?.started_at && from ? (Date.parse(run.started_at) - Date.parse(from)) / 1000 : null;
 }
 
-/** A run of a task with steps that ended for a sleep, an event or a child is not an attempt that failed. */
-const stateOf = ({ state }: Run, hasSteps: boolean) =>
-  state === 'superseded' && hasSteps ? 'suspended' : state;
+/** Why a superseded run ended: it was changed before it started, its steps wait, or its worker released it. */
+function stateOf({ state, started_at }: Run, hasSteps: boolean): string {
+  if (state !== 'superseded') return state;
+  return started_at === null ? 'changed' : hasSteps ? 'suspended' : 'released';
+}
 
 /** What the task did between a run and the next one. A wait for an event counts as sleep. */
-function pauseAfter({ state }: Run, hasSteps: boolean): 'backoff' | 'asleep' | null {
-  if (state === 'failed' || state === 'lost') return 'backoff';
-  return state === 'superseded' && hasSteps ? 'asleep' : null;
+function pauseAfter(run: Run, hasSteps: boolean): 'backoff' | 'asleep' | null {
+  if (run.state === 'failed' || run.state === 'lost') return 'backoff';
+  return stateOf(run, hasSteps) === 'suspended' ? 'asleep' : null;
 }
 
 /** The task's life as a bar: its runs, the waits between them, and a mark where a step was saved. */

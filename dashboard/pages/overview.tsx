@@ -117,8 +117,8 @@ function Totals({ rows }: { rows: Row[] }) {
     ['Running', shortNumber(sum(rows, (r) => r.running)), 'running'],
     ['Waiting', shortNumber(sum(rows, (r) => r.waiting)), 'waiting'],
     ['Dead', shortNumber(sum(rows, (r) => r.dead)), 'dead'],
-    ['Started/s, 1 min', rate(sum(rows, (r) => r.started_per_second))],
-    ['Done/s, 1 min', rate(sum(rows, (r) => r.done_per_second))],
+    ['Started/s, 1\u00a0min', rate(sum(rows, (r) => r.started_per_second))],
+    ['Done/s, 1\u00a0min', rate(sum(rows, (r) => r.done_per_second))],
   ];
   return (
     <dl class="tiles">

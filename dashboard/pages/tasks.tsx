@@ -21,7 +21,7 @@ export function Tasks({ address }: { address: Address }) {
           location.hash = next.id ? href(['tasks', next.id]) : href(['tasks'], next);
         }}
       />
-      <Panel title={search.archive ? 'In the archive' : 'Newest run first'}>
+      <Panel title={search.archive ? 'In the archive' : 'In the database'}>
         <FoundTasks search={search} emptyText="There are no such tasks." />
       </Panel>
     </>

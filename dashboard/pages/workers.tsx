@@ -135,7 +135,7 @@ export function Workers({ address }: { address: Address }) {
                 deadlines are shown: choose a queue or a worker to see others.
               </p>
             )}
-            <section class="panel" aria-label="Workers">
+            <Panel title="With open leases">
               <Growing
                 key={`${queue} ${worker}`}
                 rows={groupByWorker(leases)}
@@ -157,7 +157,7 @@ export function Workers({ address }: { address: Address }) {
                   />
                 )}
               />
-            </section>
+            </Panel>
             {worker && <RunningTasks queue={queue} worker={worker} />}
             {!worker && <WorkerActivity queue={queue} />}
             {leases.length > 0 && (

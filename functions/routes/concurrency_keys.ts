@@ -24,10 +24,13 @@ const concurrency_key = settings.extend({
   concurrency_key: name,
   holders: z.array(s.id).describe('The admitted tasks that have not ended.'),
   waiting: s.count.describe('The number of waiters, up to 1,000.'),
+  own_settings: z
+    .array(settings.keyof().exclude(['paused']))
+    .describe('The settings that the key has itself. The others are those of the queue.'),
 });
 
 const columns = `g.concurrency_key, g.paused, g.concurrency_limit, g.concurrency_rate_limit, g.concurrency_rate_seconds, g.concurrency_rate_burst,
-  g.holders::text[], g.waiting`;
+  g.holders::text[], g.waiting, g.own_settings`;
 const list = '/v1/queues/{queue}/concurrency-keys';
 const path = `${list}/{concurrency_key}`;
 const params = s.queueParams.extend({

@@ -29,7 +29,9 @@ const row = z.strictObject({
     .describe('95 % of the runs took up to this many seconds. Null if none ended.'),
   spark: z
     .strictObject({
-      ready: z.array(s.count).describe('The ready tasks in each minute.'),
+      ready: z
+        .array(s.count.nullable())
+        .describe('The ready tasks in each minute. Null where nothing was counted.'),
       done: z.array(s.count).describe('The tasks done in each minute.'),
     })
     .describe('The last 30 minutes, oldest first. Empty for a queue without activity.'),

@@ -85,9 +85,9 @@ test('waits on the overview and on the page of a queue count from readiness', as
   await row.waitFor();
   const shown = await row.getByRole('cell').allInnerTexts();
   const [, oldest, , , , , , wait_p95] = shown.map((text) => text.trim());
-  for (const time of [oldest, wait_p95]) expect(time).toMatch(/^(≈ )?[\d.]+ (ms|s|min)/);
+  for (const time of [oldest, wait_p95]) expect(time).toMatch(/^(≈\s)?[\d.]+\s(ms|s|min)/);
   await goTo(page, 'queues/children');
-  await page.getByText(/^The oldest has been ready for \d+ (s|min)/).waitFor();
+  await page.getByText(/^The oldest has been ready for \d+\s(s|min)/).waitFor();
 });
 
 test('unset settings are shown, and rates name their period', async () => {

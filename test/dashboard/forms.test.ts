@@ -26,7 +26,7 @@ test('a setting is changed in place, and the message of the server is shown for 
   await page.getByRole('alert').getByText('1 to 86').waitFor();
   await field.fill('90');
   await button(page, 'Save').click();
-  await page.getByText('default: 1 min (60 s)').waitFor();
+  await page.getByText('new queues: 1 min (60 s)').waitFor();
   await shows(page, 'lease_seconds of dials is 90.');
   await hasFocus(button(page, 'Edit lease_seconds'));
   expect(await value(made.client, "select lease_seconds from tock.queue('dials')")).toBe(90);
@@ -91,6 +91,16 @@ test('the limits of a concurrency key are set, and emptied they follow the queue
   await save('', '7');
   await page.getByText('of 3 held').waitFor();
   expect(await limit()).toBe(3);
+  // A limit of the key itself stays its own when it equals the queue's.
+  await save('3', '');
+  const own = "select own_settings from tock.concurrency_keys('rooms')";
+  await expect.poll(() => value(made.client, own)).toEqual(['concurrency_limit']);
+  await made.client.query(`select tock.put_queue('rooms', '{"concurrency_limit": 4}')`);
+  expect(await limit()).toBe(3);
+  await made.client.query(`select tock.put_queue('rooms', '{"concurrency_limit": 3}')`);
+  await page.reload();
+  await save('', '3');
+  await expect.poll(() => value(made.client, own)).toEqual([]);
   await made.client.query(`select tock.put_queue('rooms', '{"concurrency_limit": 4}')`);
   expect(await limit()).toBe(4);
   await page.getByRole('row', { name: 'blue' }).getByRole('button', { name: 'Pause' }).click();

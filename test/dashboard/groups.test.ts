@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
 import { claim, complete, enqueue, fail, leaseOf, numberedTasks } from '../sql/verbs.ts';
-import { button, goTo, useDashboard, violations } from './browser.ts';
+import { button, goTo, phone, useDashboard, violations } from './browser.ts';
 
 const made = useDashboard();
 /** A batch of 2,000 with a callback, and a task that waits for one other. */
@@ -60,9 +60,13 @@ test('the list of a queue shows the same, and only where tasks wait for others',
 
 test('the page of a group says how long it takes, and why the tasks of its parents are late', async () => {
   await made.client.query(`select tock.put_queue('books', '{"paused": true}')`);
-  const page = await made.at(`tasks/${large}`);
+  const page = await made.open(made.all, { size: phone });
+  // Without an answer the page does not look as if nothing delayed the tasks.
+  await page.route('**/why', (route) => route.fulfill({ status: 429, json: {} }), { times: 1 });
+  await goTo(page, `tasks/${large}`);
   await page.getByRole('table', { name: 'Parents: ready' }).waitFor();
-  await page.getByText(/^At the pace so far the other 625 take ≈ [\d.]+ \w+$/).waitFor();
+  await page.getByText('Refused (429)').waitFor();
+  await page.getByText(/^At the pace so far the other 625 take ≈\s[\d.]+\s\w+$/).waitFor();
   await page.locator('.findings').getByText('the queue is paused').waitFor();
   await made.client.query(`select tock.put_queue('books', '{"paused": false}')`);
   const hint = page.getByText(/^Task \d+ is of the queue books/);

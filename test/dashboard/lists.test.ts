@@ -7,9 +7,9 @@ import { button, confirm, goTo, shows, useDashboard, violations } from './browse
 
 const made = useDashboard();
 
+const headers = (page: Page) => page.getByRole('table', { name: 'Tasks' }).getByRole('rowheader');
 /** The number of tasks in the table. */
-const listed = (page: Page) =>
-  page.getByRole('table', { name: 'Tasks' }).getByRole('rowheader').count();
+const listed = (page: Page) => headers(page).count();
 const expectListed = (page: Page, count: number) => expect.poll(() => listed(page)).toBe(count);
 
 test('tasks of a queue are filtered by a part of their payload, and the address keeps the filter', async () => {
@@ -46,19 +46,21 @@ test('tasks of a queue are filtered by a part of their payload, and the address 
 });
 
 test('a list goes on, and its first page shows new tasks without a reload', async () => {
-  await enqueue(made.client, 'long', numberedTasks(45));
+  const ids = await enqueue(made.client, 'long', numberedTasks(45));
   const page = await made.at('queues/long');
   await expectListed(page, 45);
-  await enqueue(made.client, 'long', numberedTasks(25));
+  ids.push(...(await enqueue(made.client, 'long', numberedTasks(25))));
   await expectListed(page, 50);
   await button(page, 'Continue').click();
   await expectListed(page, 70);
+  await page.getByText('newest run first').waitFor();
+  expect(await headers(page).allInnerTexts()).toEqual(ids.reverse());
 });
 
 test('the tab of waiting tasks counts and lists them by what they wait for', async () => {
   const [parent] = await enqueue(made.client, 'w', [{}]);
   await enqueue(made.client, 'w', numberedTasks(3, 0, { delay_seconds: 900 }));
-  await enqueue(made.client, 'w', numberedTasks(3, 0, { concurrency_key: 'x' }));
+  const keyed = await enqueue(made.client, 'w', numberedTasks(3, 0, { concurrency_key: 'x' }));
   await enqueue(made.client, 'w', [{ depends_on: [parent] }]);
   await enqueue(made.client, 'w', numberedTasks(3, 0, { priority: 0 }));
   const waits = [{ event: 'paid' }, { event: 'sent' }, { invoke: { queue: 'child' } }];
@@ -98,6 +100,11 @@ test('the tab of waiting tasks counts and lists them by what they wait for', asy
   // A due time says nothing where a task waits for something else.
   expect(await rowsWith('its time').filter({ hasText: 'in 14 min' }).count()).toBe(3);
   expect(await rowsWith('parents').locator('[data-name="Due or ended"]').innerText()).toBe('–');
+  await page.getByText('newest wait first').waitFor();
+  await goTo(page, 'tasks?queue=w&concurrency_key=x');
+  await page.getByText('holders first, then the longest wait').waitFor();
+  expect(await headers(page).allInnerTexts()).toEqual(keyed);
+  await goTo(page, 'queues/w?state=waiting');
   // The counts are no settings.
   expect(await page.getByText('waiting_for').count()).toBe(0);
   expect(await violations(page)).toEqual([]);

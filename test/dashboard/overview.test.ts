@@ -74,7 +74,12 @@ test.each([
 test('the overview has the percentiles of all waits and runs', async () => {
   const page = await made.open();
   expect(await valuesOf(page, 'Wait before start, and run')).toEqual([
-    { 'wait p50': '≈ 590 ms', 'wait p95': '≈ 590 ms', 'run p50': '≈ 4.2 s', 'run p95': '≈ 5.9 s' },
+    {
+      'wait p50': '≈\u00a0590\u00a0ms',
+      'wait p95': '≈\u00a0590\u00a0ms',
+      'run p50': '≈\u00a04.2\u00a0s',
+      'run p95': '≈\u00a05.9\u00a0s',
+    },
   ]);
 });
 
@@ -86,25 +91,36 @@ test('rates of the overview are those of the last minute, and say so', async () 
   expect(await Promise.all(['Done/s', 'Failed/s', 'Wait p95', 'Run p95'].map(cell))).toEqual([
     '6.0',
     '3.0',
-    '≈ 590 ms',
-    '≈ 5.9 s',
+    '≈\u00a0590\u00a0ms',
+    '≈\u00a05.9\u00a0s',
   ]);
   const tiles = await page.locator('.tiles div').allInnerTexts();
   expect(tiles.slice(-2).map((text) => text.split('\n'))).toEqual([
-    ['Started/s, 1 min', '9.0'],
-    ['Done/s, 1 min', '6.0'],
+    ['Started/s, 1\u00a0min', '9.0'],
+    ['Done/s, 1\u00a0min', '6.0'],
   ]);
   await page.getByText('Rates cover the last whole minute, p95 the last five').waitFor();
 });
 
-test("a queue's sparklines have its ready and done tasks of half an hour", async () => {
+test("a queue's sparklines have its ready and done tasks of half an hour, and gaps where none were counted", async () => {
+  // A round that counted no ready task, two minutes before the newest one.
+  await made.client.query(
+    `insert into tock.queue_metrics (queue, at, width_seconds, ready)
+     select '*', date_trunc('minute', finished_at) - interval '3 minutes', 60, 0 from tock.metrics_progress`,
+  );
   const page = await made.open();
   const row = page.getByRole('row', { name: /shop/ });
-  for (const name of ['Ready', 'Done/s']) {
-    const points = await row.locator(`[data-name="${name}"] polyline`).getAttribute('points');
-    const heights = (points ?? '').split(' ').map((point) => Number(point.split(',')[1]));
-    // The newest minute is the highest, so at the top, and the others are zero.
-    expect(heights, name).toEqual([...Array(29).fill(19), 2]);
+  await row.waitFor();
+  // The newest minute is the highest, so at the top. The last point of a line is there twice.
+  for (const [name, expected] of [
+    ['Ready', ['19.0 19.0', '2.0 2.0']],
+    ['Done/s', [`${'19.0 '.repeat(29)}2.0 2.0`]],
+  ] as const) {
+    const lines = row.locator(`[data-name="${name}"] polyline`);
+    const heights = await lines.evaluateAll((all) =>
+      all.map((line) => line.getAttribute('points')?.replace(/\S+,/g, '')),
+    );
+    expect(heights, name).toEqual(expected);
   }
 });
 

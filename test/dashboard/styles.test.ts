@@ -1,6 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { about, bytes, duration, shortNumber } from '../../dashboard/format.ts';
+import { withUnit } from '../../dashboard/settings.ts';
 import { checkout } from '../../scripts/stack/paths.ts';
 
 const folder = join(checkout, 'dashboard');
@@ -38,4 +40,11 @@ test('each class of the style sheets is used, and so is each token', () => {
 test('only the tokens name colours, so both themes are complete', () => {
   for (const name of sheets.filter((sheet) => !sheet.endsWith('tokens.css')))
     expect(withoutComments(read(name)), name).not.toMatch(/#[0-9a-f]{3,8}\b|\brgb\(|light-dark\(/);
+});
+
+test('a value stays on one line with its unit', () => {
+  for (const n of [0, 0.2, 3.4, 15, 911, 8000, 100_000, 5e6, 5e9]) {
+    const texts = [duration(n), about(n), bytes(n), shortNumber(n), withUnit('lease_seconds', n)];
+    for (const text of texts) expect(text).not.toMatch(/[\d≈] /);
+  }
 });

@@ -8,6 +8,7 @@ import {
   leaseOf,
   promote,
   type Run,
+  release,
   rows,
   task,
   value,
@@ -165,6 +166,17 @@ test('the payload of a task that waits is changed, and an invalid one is refused
   expect(await value(made.client, 'select payload::text from tock.task($1)', [id])).toBe(
     '{"n": 12345678901234567890}',
   );
+});
+
+test('a run that was changed before it started is told from one that its worker released', async () => {
+  const [id = ''] = await enqueue(made.client, 'kept', [{ payload: 1 }]);
+  await release(made.client, leaseOf(await claim(made.client, 'kept')));
+  await made.client.query('select tock.change(array[$1]::bigint[], \'{"priority": 2}\')', [id]);
+  const page = await made.at(`tasks/${id}`);
+  const states = page.getByRole('table', { name: 'Runs' }).locator('[data-name="State"]');
+  await expect
+    .poll(async () => (await states.allInnerTexts()).map((text) => text.trim()))
+    .toEqual(['released', 'changed', 'ready']);
 });
 
 test('a task links to other systems, with its data in the URL', async () => {

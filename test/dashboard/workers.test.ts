@@ -39,6 +39,9 @@ test('the workers are the groups of the open leases', async () => {
   const page = await made.at('workers');
   const rows = page.getByRole('table', { name: 'Workers' }).locator('tbody tr');
   await expect.poll(() => rows.count()).toBe(4);
+  expect(await page.getByRole('heading', { level: 2 }).first().innerText()).toBe(
+    'With open leases',
+  );
   const shown = await rows.evaluateAll((trs) =>
     trs.map((tr) => [...tr.querySelectorAll('th, td')].map((cell) => cell.textContent ?? '')),
   );
@@ -88,7 +91,7 @@ test('a worker opens to its leases and tasks, and a task of it is cancelled', as
   await confirm(page, 'Cancel it');
   await shows(page, 'A cancel is requested.');
   expect((await task(made.client, id))?.runs).toMatchObject([{ cancel_requested: true }]);
-  await page.getByText(/^cancel requested (now|\d+ s ago)$/).waitFor();
+  await page.getByText(/^cancel requested (now|\d+\ss ago)$/).waitFor();
   await page
     .getByText(
       /A worker that ignores this goes on .* stop the worker ben: the task is cancelled when/,

@@ -21,6 +21,7 @@ test('tasks with the same concurrency key are claimed one at a time, and the key
     concurrency_rate_burst: null,
     holders: [ids[0]],
     waiting: 1,
+    own_settings: [],
   };
   expect(await get('limited/concurrency-keys/user%201%2F2')).toEqual(concurrency_key);
   const list = { concurrency_keys: [concurrency_key] };
@@ -35,6 +36,9 @@ test('a concurrency key is resized, paused and reset, and forbidden changes are 
   const path = '/v1/queues/sized/concurrency-keys/k';
   const paused = await tock.send(`PATCH ${path}`, { body: { concurrency_limit: 3, paused: true } });
   expect(paused).toMatchObject({ status: 200, body: { concurrency_limit: 3, paused: true } });
+  expect(await get('sized/concurrency-keys/k')).toMatchObject({
+    own_settings: ['concurrency_limit'],
+  });
   expect((await claim('sized')).tasks).toHaveLength(0);
   await tock.send(`PATCH ${path}`, { body: { paused: false } });
   expect((await claim('sized')).tasks).toHaveLength(2);

@@ -114,6 +114,11 @@ test('the overview has each queue with rates, and its last half hour by the minu
        tock.histogram(array[tock.bucket_of(m.seconds)], '{50}')
      from tock.metrics_progress, (values (1, 60, 4), (4, 600, 6), (6, 6000, 600)) as m (minutes, enqueued, seconds)`,
   );
+  // A round that counted no task of the shop.
+  await tock.owner.query(
+    `insert into tock.queue_metrics (queue, at, width_seconds, ready)
+     select '*', date_trunc('minute', finished_at) - interval '2 minutes', 60, 0 from tock.metrics_progress`,
+  );
   const { body } = await tock.send('GET /v1/overview');
   expect(body.queues).toMatchObject([
     { name: 'idle', paused: true, ready: 0, wait_p95: null, spark: { ready: [], done: [] } },
@@ -133,9 +138,9 @@ test('the overview has each queue with rates, and its last half hour by the minu
   const [, shop] = body.queues;
   expect(shop.wait_p95).toBeCloseTo(Math.sqrt(0.5 * 0.7));
   expect(shop.run_p95).toBeCloseTo(Math.sqrt(5 * 7));
-  const minutes = (value: number) =>
-    Array.from({ length: 30 }, (_, n) => ([29, 26, 24].includes(n) ? value : 0));
-  expect(shop.spark).toEqual({ ready: minutes(4), done: minutes(12) });
+  const minutes = (value: number, others: 0 | null) =>
+    Array.from({ length: 30 }, (_, n) => ([29, 26, 24].includes(n) ? value : others));
+  expect(shop.spark).toEqual({ ready: minutes(4, null).with(28, 0), done: minutes(12, 0) });
   const { points } = (await tock.send('GET /v1/queues/shop/series')).body;
   const point = points.find(({ enqueued }: { enqueued: number }) => enqueued === 60);
   expect([point.wait.mean, point.run.mean]).toEqual([0.6, 4]);

@@ -18,8 +18,8 @@ create or replace function tock.concurrency_keys(
   p_queue text, p_concurrency_key text default null, p_after text default null, p_limit integer default 100)
 returns table (
   concurrency_key text, paused boolean, concurrency_limit integer, concurrency_rate_limit integer,
-  concurrency_rate_seconds integer, concurrency_rate_burst integer, holders bigint[], waiting integer)
-language plpgsql volatile security definer
+  concurrency_rate_seconds integer, concurrency_rate_burst integer, holders bigint[], waiting integer,
+  own_settings text[]) language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
@@ -36,23 +36,23 @@ begin
         then v_policy.concurrency_rate_limit end),
       coalesce(g.concurrency_rate_seconds, v_policy.concurrency_rate_seconds),
       coalesce(g.concurrency_rate_burst, v_policy.concurrency_rate_burst),
-      tock.holders_of(g.queue, g.concurrency_key, v_policy.concurrency_retry), n.waiting
-    from (
-      select o.* from tock.concurrency_keys o
+      tock.holders_of(g.queue, g.concurrency_key, v_policy.concurrency_retry),
+      (select count(*)::integer from (
+        select from tock.waiting w
+        where w.lost >= 0 and w.queue = g.queue and w.concurrency_key = g.concurrency_key and w.ticket > 0
+        order by w.queue, w.concurrency_key, w.ticket limit 1000) w),
+      array(select pg_catalog.jsonb_object_keys(pg_catalog.jsonb_strip_nulls(pg_catalog.to_jsonb(g)
+        - '{queue,concurrency_key,paused,created_at}'::text[])))
+    from (select o.* from tock.concurrency_keys o
       where o.queue = p_queue and (p_concurrency_key is null or o.concurrency_key = p_concurrency_key)
         and o.concurrency_key > coalesce(p_after, '')
       order by o.queue, o.concurrency_key limit p_limit) g
-    cross join lateral (
-      select count(*)::integer as waiting from (
-        select from tock.waiting w
-        where w.lost >= 0 and w.queue = g.queue and w.concurrency_key = g.concurrency_key and w.ticket > 0
-        order by w.queue, w.concurrency_key, w.ticket limit 1000) w) n
     order by g.concurrency_key;
 end $$;
 
 comment on function tock.concurrency_keys is
   'The concurrency keys of a queue that tasks have used or that have settings, after p_after: their '
-  'settings, their holders, and the number of waiters (up to 1,000).';
+  'settings, holders, number of waiters (up to 1,000), and the names of their own settings.';
 
 -- The admitted tasks that still hold a concurrency key.
 create or replace function tock.holders_of(p_queue text, p_concurrency_key text, p_retry text)

@@ -111,7 +111,8 @@ comment on function tock.series is
   'than two days ago, every point covers whole hours. A depth is the maximum in its point; it is null if '
   'nothing was counted then.';
 
--- Rates cover the minute before that of the last round, which was not over when it was counted; p95 five.
+-- Rates cover the minute before that of the last round, which was not over when it was counted; p95 five. A
+-- minute without a round has no depth. If a round counted nothing in a queue, the depth of the queue was 0.
 create or replace function tock.overview()
 returns table (
   name text, paused boolean, ready bigint, running bigint, waiting bigint, dead bigint,
@@ -120,8 +121,7 @@ returns table (
   wait_p95 double precision, run_p95 double precision, spark jsonb) language plpgsql
 volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = on
-set jit = off as $$
+set enable_seqscan = on set jit = off as $$
 #variable_conflict use_column
 declare
   v_counted timestamptz := (select g.finished_at from tock.metrics_progress g);
@@ -138,10 +138,9 @@ begin
       pg_catalog.array_agg(m.run)
         filter (where m.at >= v_minute - interval '5 minutes' and m.run is not null) as run,
       pg_catalog.jsonb_object_agg(extract(epoch from v_minute - m.at)::integer / 60,
-        array[coalesce(m.ready, 0), m.done]) as marks
+        array[m.ready, m.done]) as marks
     from tock.queue_metrics m
     where m.width_seconds = 60 and m.at >= v_minute - interval '30 minutes' and m.at < v_minute
-      and m.queue <> '*'
     group by m.queue
   )
   select q.name, tock.is_paused(q), coalesce(t.ready, 0), coalesce(t.running, 0), coalesce(t.waiting, 0),
@@ -149,14 +148,15 @@ begin
     (coalesce(r.started, 0) / 60)::float8, (coalesce(r.done, 0) / 60)::float8,
     (coalesce(r.failed, 0) / 60)::float8,
     tock.percentile(tock.sum_counts(r.wait), 0.95), tock.percentile(tock.sum_counts(r.run), 0.95),
-    case when r.queue is null then '{"ready": [], "done": []}' else pg_catalog.jsonb_build_object(
-      'ready', array(select coalesce((r.marks -> n::text -> 0)::bigint, 0)
-        from pg_catalog.generate_series(30, 1, -1) n),
-      'done', array(select coalesce((r.marks -> n::text -> 1)::bigint, 0)
-        from pg_catalog.generate_series(30, 1, -1) n)) end
+    case when r.queue is null then '{"ready": [], "done": []}' else (
+      select pg_catalog.jsonb_build_object('ready', pg_catalog.jsonb_agg(coalesce(
+          (r.marks -> n::text ->> 0)::bigint, 0 * (rounds.marks -> n::text ->> 0)::bigint) order by n desc),
+        'done', pg_catalog.jsonb_agg(coalesce((r.marks -> n::text -> 1)::bigint, 0) order by n desc))
+      from pg_catalog.generate_series(1, 30) n) end
   from tock.queues q
   left join tock.totals t on t.queue = q.name
   left join recent r on r.queue = q.name
+  left join recent rounds on rounds.queue = '*'
   where q.name <> '*'
   order by q.name;
 end $$;
@@ -164,4 +164,4 @@ end $$;
 comment on function tock.overview is
   'Each queue as of the last round of the maintenance job collect_metrics: its depths, rates of the last '
   'whole minute, and p95 of waiting and running times of the last five. Also the ready and done tasks of '
-  'the last 30 minutes, by the minute, oldest first (empty if there were none).';
+  'the last 30 minutes, oldest first (empty if there were none). ready is null in a minute without a round.';
