@@ -35,7 +35,7 @@ test('a statement by way of ask() gets the values that it would get as parameter
   });
 });
 
-test('a statement that Citus could not send on, since a shard was replaced, is sent again once', async () => {
+test('a call that Citus could not send on since a shard was replaced is sent again once', async () => {
   const ask = askBy((text, values) => tock.rows(1, text, values), 'here');
   await tock.rows(1, 'create sequence sent');
   await tock.rows(
@@ -53,6 +53,8 @@ test('a statement that Citus could not send on, since a shard was replaced, is s
   expect(await failing(1, message)).toEqual([{ state: 'done' }]);
   await expect(failing(2, message)).rejects.toMatchObject({ code: 'XX000' });
   await expect(failing(1, 'another')).rejects.toMatchObject({ code: 'XX000', message: 'another' });
+  const stopping = failing(1, 'postmaster was shut down, exiting');
+  await expect(stopping).rejects.toMatchObject({ code: '57P01' });
 });
 
 test('a key that one node cannot copy is made on none', async () => {
