@@ -1,4 +1,5 @@
 import type { Query } from '../database/types.ts';
+import { moving } from './errors.ts';
 
 /** The elements of an array in PostgreSQL's notation. */
 const element = (value: unknown): string => {
@@ -35,9 +36,13 @@ export const askBy =
   (query: Query, key: string): Query =>
   async (statement, values = []) => {
     const ask = () => query(askStatement, [key, template(statement), values.map(textOf)]);
-    const rows = await ask().catch((error) => {
-      if (hasMissedShard(error)) return ask();
-      throw error;
-    });
+    const rows = await ask()
+      .catch((error) => {
+        if (hasMissedShard(error)) return ask();
+        throw error;
+      })
+      .catch((error) => {
+        throw hasMissedShard(error) ? moving() : error;
+      });
     return rows.map(({ answer }) => JSON.parse(answer as string));
   };
