@@ -31,6 +31,16 @@ async function stays(client: pg.Client, nodes: Node[], queue: string): Promise<S
   return found;
 }
 
+/** Each node has a default policy and a queue of webhooks of its own, and a range stays with its node. */
+function checkQueue(queue: string): void {
+  if (/^[A-Za-z0-9]/.test(queue) && queue !== 'tock-webhooks') return;
+  throw new Failure(
+    `${queue} is not a queue that can be on one node.`,
+    'Give the name of a queue.',
+    2,
+  );
+}
+
 function checkPaused(queue: string, stay: Stay): void {
   if (!stay.paused || stay.tasks === 0) return;
   throw new Failure(
@@ -88,9 +98,13 @@ const noticeLeft = `
 /** Records the nodes from which queues are to move, and waits until each HTTP server asks for their owners anew. */
 async function announce(client: pg.Client, nodes: Node[], goals: Goal[]): Promise<void> {
   const moving: string[] = [];
+  const announced: (Goal & { others: Stay[] })[] = [];
   for (const { queue, to } of goals) {
     const others = (await stays(client, nodes, queue)).filter(({ node }) => node !== to);
     for (const stay of others) checkPaused(queue, stay);
+    announced.push({ queue, to, others });
+  }
+  for (const { queue, to, others } of announced) {
     await recordStays(client, queue, others);
     if (others.length > 0 && (await ownerOf(client, queue)) !== to.node) moving.push(queue);
   }
@@ -120,6 +134,7 @@ export async function move(
   queue: string,
   to: Node,
 ): Promise<Moved> {
+  checkQueue(queue);
   await announce(client, nodes, [{ queue, to }]);
   return change(client, nodes, { queue, to });
 }
@@ -167,6 +182,7 @@ export async function place(
     await pin(client, key, to.node);
     return { queue: key, node: to.name, left: [] };
   }
+  checkQueue(key);
   const [stay] = (await stays(client, nodes, key)).filter(({ node }) => node !== to);
   if (stay)
     throw new Failure(

@@ -72,12 +72,19 @@ export const retryAfterHeader = () => ({
   'Retry-After': String(1 + Math.floor(3 * Math.random())),
 });
 
-/** True if a retry can succeed: two claims collided, or a partition is not created yet or was dropped during the call. */
+/** Errors of Citus without a code of their own, when a server ends during a call. */
+const serverEnded = /^(postmaster was shut down|SSL SYSCALL error|server closed the connection)/;
+
+/**
+ * True if a retry can succeed: two claims collided, a partition is not created yet or was dropped during the call, or a
+ * node of several has ended.
+ */
 function isTransient({ code, message, constraint, table }: DatabaseError): boolean {
   return (
     (code === '42883' && /^function tock\.\w+_\d+\(/.test(message)) ||
     (code === '23505' && /^leases_\d+_pkey$/.test(constraint ?? '')) ||
-    (code === '23514' && table !== undefined && constraint === undefined)
+    (code === '23514' && table !== undefined && constraint === undefined) ||
+    (code === 'XX000' && serverEnded.test(message))
   );
 }
 

@@ -1,4 +1,5 @@
 import type { Query } from '../database/types.ts';
+import { moving } from './errors.ts';
 
 /** The elements of an array in PostgreSQL's notation. */
 const element = (value: unknown): string => {
@@ -26,20 +27,22 @@ const template = (statement: string) =>
 const askStatement =
   'select a.answer from tock_nodes.ask(p_key => $1, p_statement => $2, p_values => $3) as a (answer)';
 
-/** An error of Citus that has no SQLSTATE of its own. */
-const isOfCitus = (error: { code?: string; message?: string }, message: string) =>
-  error.code === 'XX000' && error.message?.startsWith(message);
+/** True if Citus could not send a call on because a shard of the directory was split or moved meanwhile. */
+const hasMissedShard = ({ code, message }: { code?: string; message?: string }) =>
+  code === 'XX000' && message?.startsWith('could not find valid entry for shard');
 
 /** Runs statements on the node that owns a key, by way of another one. */
 export const askBy =
   (query: Query, key: string): Query =>
   async (statement, values = []) => {
     const ask = () => query(askStatement, [key, template(statement), values.map(textOf)]);
-    const rows = await ask().catch((error) => {
-      // A shard of the directory was split or moved meanwhile, so Citus has not sent the call on.
-      if (isOfCitus(error, 'could not find valid entry for shard')) return ask();
-      if (isOfCitus(error, 'postmaster was shut down')) error.code = '57P01';
-      throw error;
-    });
+    const rows = await ask()
+      .catch((error) => {
+        if (hasMissedShard(error)) return ask();
+        throw error;
+      })
+      .catch((error) => {
+        throw hasMissedShard(error) ? moving() : error;
+      });
     return rows.map(({ answer }) => JSON.parse(answer as string));
   };

@@ -27,8 +27,9 @@ export const MOVES_MS = 5000;
 const KILLED_MS = 1000;
 
 const routesSql = 'select r.key, r.node, r.left_by from tock_nodes.routes(p_keys => $1) as r';
-const nodesSql = `select tock_nodes.owner(p_key => ':' || r.range) as node, min(':' || r.range) as key
-  from generate_series(0, 1023) as r (range) group by 1 order by 1`;
+// Not by owner(): a range that no node has been given has a shard, which leads to another node after a drain.
+const nodesSql = `select r.node, ':' || min(r.range) as key from tock_nodes.ranges as r
+  group by r.node order by r.node`;
 
 const isQueue = (key: string) => !key.startsWith(':');
 const areMovesDue = (known: Known) => performance.now() >= known.moves_until;
@@ -65,13 +66,13 @@ export async function ownersOf(
   return new Map(keys.map((key) => [key, known.owners.get(key) ?? before.get(key) ?? null]));
 }
 
-/** All nodes that own a range, each with a key that leads to it. */
+/** All nodes that have a range, each with a key that leads to it. */
 export async function nodesWithKeys(query: Query, known: Known): Promise<Map<number, string>> {
   const now = performance.now();
   if (!known.nodes || now > (known.nodes_until ?? 0)) {
-    const rows = (await query(nodesSql)) as { node: number | null; key: string }[];
+    const rows = (await query(nodesSql)) as { node: number; key: string }[];
     known.nodes_until = now + NODES_MS;
-    known.nodes = new Map(rows.flatMap(({ node, key }) => (node === null ? [] : [[node, key]])));
+    known.nodes = new Map(rows.map(({ node, key }) => [node, key]));
   }
   return known.nodes;
 }

@@ -21,6 +21,7 @@ begin
     raise exception using errcode = 'TK422', message = 'the key of a node is null',
       hint = 'give the name of a queue, a lease or an id';
   end if;
+  perform tock_nodes.commit_together(tock_nodes.is_here(p_key));
   select pg_catalog.array_agg(a.answer) into v_answers
   from tock_nodes.ask(p_key, p_statement, p_values) a (answer);
   return coalesce(v_answers, '{}');
@@ -31,6 +32,12 @@ create or replace function tock_nodes.is_here(p_key text)
 returns boolean language plpgsql stable as $$
 begin
   return tock_nodes.owner(p_key) = tock_nodes.this_node();
+end $$;
+
+-- Called before each verb, with true if it runs on this node. router.sql makes one that does something.
+create or replace function tock_nodes.commit_together(p_here boolean)
+returns void language plpgsql volatile as $$
+begin
 end $$;
 
 create or replace function tock_nodes.task_key(p_id bigint)

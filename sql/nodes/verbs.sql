@@ -7,6 +7,7 @@ create or replace function tock_nodes.enqueue(p_queue text, p_tasks jsonb, p_req
 returns bigint[] language plpgsql volatile as $$
 begin
   if tock_nodes.is_here(p_queue) then
+    perform tock_nodes.commit_together(true);
     return tock.enqueue(p_queue => p_queue, p_tasks => p_tasks, p_request_id => p_request_id);
   end if;
   return (tock_nodes.answers(p_queue,
@@ -28,6 +29,7 @@ declare
 begin
   foreach v_key in array tock_nodes.claim_keys(p_queue) loop
     if tock_nodes.is_here(v_key) then
+      perform tock_nodes.commit_together(true);
       return query
         select c.lease, c.leased_until, c.id, c.run_id, c.attempt, c.max_attempts, c.priority, c.tenant,
           c.created_at, c.payload
@@ -59,6 +61,7 @@ create or replace function tock_nodes.complete(p_lease uuid, p_results jsonb def
 returns table (completed integer, refused bigint[]) language plpgsql volatile as $$
 begin
   if tock_nodes.is_here(tock_nodes.lease_key(p_lease)) then
+    perform tock_nodes.commit_together(true);
     return query
       select c.completed, c.refused from tock.complete(p_lease => p_lease, p_results => p_results) c;
     return;

@@ -62,6 +62,12 @@ test.each([
   ['a function of a segment that was dropped', missing('run_at_12(integer, bigint)'), 503],
   ['any other missing function', missing('x()'), 500],
   ['a collision of two claims', { code: '23505', constraint: 'leases_12_pkey' }, 503],
+  [
+    'a server of Citus that ended',
+    { code: 'XX000', message: 'postmaster was shut down, exiting' },
+    503,
+  ],
+  ['any other internal error', { code: 'XX000', message: 'could not find' }, 500],
   ['the violation of a check', { code: '23514', table: 'x', constraint: 'x_is_y' }, 422],
 ])('%s (%j) is HTTP %i', async (_, error, status) => {
   const app = new Hono().get('/', () => {

@@ -145,6 +145,27 @@ here('a transaction over two queues and an own table is whole or not at all', as
   await coordinator.query('rollback');
 });
 
+here('a transaction of the called node and one other commits in two phases', async () => {
+  await place('called', 1);
+  await place('other', 2);
+  const [node] = nodes as [pg.Client];
+  const notices: string[] = [];
+  node.on('notice', ({ message }) => notices.push(`${message}`));
+  await node.query('set citus.log_remote_commands = on');
+  const commit = async (queues: string[]) => {
+    notices.length = 0;
+    await node.query('begin');
+    for (const queue of queues) await node.query(`select ${enqueueTask(queue)}`);
+    await node.query('commit');
+    return notices.filter((notice) => notice.includes('issuing PREPARE TRANSACTION')).length;
+  };
+  expect(await commit(['called', 'other'])).toBe(1);
+  expect(await commit(['other', 'called'])).toBe(1);
+  expect(await commit(['called', 'called'])).toBe(0);
+  expect(await commit(['other', 'other'])).toBe(0);
+  await node.query('reset citus.log_remote_commands');
+});
+
 here('a claim by ask() outside of a transaction is its own transaction', async () => {
   await place('own', 2);
   await coordinator.query(`select ${enqueueTask('own')}`);

@@ -69,7 +69,7 @@ here(
     await stopTicking();
     await verify(server, nodes, load.records);
     expect(Object.fromEntries(log.failures.living)).toEqual({});
-    expect([...log.failures.others.keys()].join()).not.toContain('internally');
+    expect([...log.failures.others.keys()].join()).not.toContain("in the Worker's log");
     const listed = JSON.parse(await cli('nodes', 'list', '--json'));
     expect(listed.nodes[1]).toMatchObject({ address: nameOf(2), error: null });
   },

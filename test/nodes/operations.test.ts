@@ -211,6 +211,32 @@ here('a queue with a schedule is moved with it, a paused one with tasks is not',
   await client.end();
 });
 
+here('a range, the default policy and the queue of webhooks stay on their nodes', async () => {
+  for (const name of [':0', '*', 'tock-webhooks']) {
+    const refused = await run('nodes', 'move', name, nameOf(2));
+    expect(refused).toMatchObject({ code: 2, err: expect.stringContaining('is not a queue') });
+  }
+  expect(await findings(1)).toEqual([]);
+  const policies = "select count(*)::int from tock.queues where name = '*'";
+  for (const node of [1, 2])
+    expect(await withClient(server(node).url, (client) => value(client, policies))).toBe(1);
+});
+
+here('a drain of which one queue cannot move changes nothing', async () => {
+  await place('stuck', 3);
+  await enqueue('stuck', 1);
+  const pause = (paused: boolean) =>
+    withClient(server(3).url, (client) =>
+      client.query("select tock.put_queue('stuck', $1)", [{ paused }]),
+    );
+  await pause(true);
+  const refused = await run('nodes', 'drain', nameOf(3));
+  expect(refused.err).toContain('Resume it first: tock queue resume stuck');
+  expect(await rows(coordinator, 'select queue from tock_nodes.moves')).toEqual([]);
+  await pause(false);
+  expect(await work('stuck')).toHaveLength(1);
+});
+
 here(
   'a node is drained: its queues and its share of new names go to the others, its ids stay',
   async () => {

@@ -56,7 +56,7 @@ begin
     v_next.unchanged := v_next.payload is null;
     v_policy := tock.policy(v_next.queue);
     if v_policy.name = '*' then
-      perform tock.make_queue(v_next.queue);
+      perform tock.check_queue(v_next.queue, 'pipeline', 422), tock.make_queue(v_next.queue);
     end if;
     if pg_catalog.octet_length(v_next.payload::text) > v_policy.max_payload_bytes then
       perform tock.refuse(422,

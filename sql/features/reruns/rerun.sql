@@ -130,7 +130,7 @@ begin
     from unnest(p_found) f group by 1, 2 order by 1, 2
   loop
     if (tock.policy(v_part.queue)).name = '*' then
-      perform tock.check_queue_name(v_part.queue);
+      perform tock.check_queue(v_part.queue, 'ids', 422);  -- not 421: the ids belong to this node
       perform tock.make_queue(v_part.queue);
     end if;
     -- waiting tasks are in no segment: any segment will do

@@ -83,6 +83,23 @@ test('a queue does not leave its node while an enqueue is under way', async () =
   expect(await value(other, "select tock.leave_queue('busy')")).toBe('1');
 });
 
+test('after a move the old node can neither run its tasks again nor go on to that stage', async () => {
+  for (const on of [old, other]) await on.query("insert into tock_nodes.keys values ('left', 1)");
+  const pipeline = ['stays', 'left'];
+  await enqueue(old, 'stays', [{ pipeline }]);
+  const [id] = await enqueue(old, 'left', [{}]);
+  await complete(old, leaseOf((await rows(old, "select * from tock.claim('left')")) as never));
+  for (const on of [old, other])
+    await on.query("update tock_nodes.keys set node = 2 where key = 'left'");
+  expect(await value(old, "select tock.leave_queue('left')")).toBe('0');
+  const message = 'queue left is on node 2';
+  const rerun = old.query('select * from tock.rerun(array[$1::bigint])', [id]);
+  expect(await refusal(rerun)).toMatchObject({ code: 'TK422', message, detail: 'ids' });
+  const [run] = await rows<{ lease: string }>(old, "select lease from tock.claim('stays')");
+  const refused = await refusal(old.query('select * from tock.complete($1)', [run?.lease]));
+  expect(refused).toMatchObject({ code: 'TK422', message, detail: 'pipeline' });
+});
+
 test('a schedule moves with its next fire, once its last task has ended', async () => {
   const schedule = (on: pg.Client) => rows(on, "select * from tock.schedules('timed')");
   for (const [name, overlap] of Object.entries({ daily: 'queue', lone: 'skip' }))
