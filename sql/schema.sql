@@ -881,6 +881,10 @@ function tock.adopt_queue(p_queue jsonb, p_keys jsonb)
   returns void
   -- no comment
 
+function tock.adopt_requests(p_requests jsonb)
+  returns void
+  -- no comment
+
 function tock.adopt_schedules(p_taken jsonb)
   returns void
   -- no comment
@@ -3087,6 +3091,10 @@ function tock.request_erasure(p_task_id bigint, p_queue text)
 
 function tock.request_seen(p_verb text, p_queue text, p_request_id text, p_digest bigint)
   returns requests
+  -- no comment
+
+function tock.requests_to_move(p_queue text)
+  returns jsonb
   -- no comment
 
 function tock.requeue_missing_runs(p_segment integer, p_stream integer, p_runs bigint, p_leased bigint)

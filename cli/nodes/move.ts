@@ -112,6 +112,14 @@ async function announce(client: pg.Client, nodes: Node[], goals: Goal[]): Promis
   await pause(Math.max(0, left?.ms ?? 0));
 }
 
+/** Lets the new node know the request ids of the last enqueues, so that it repeats none of them. */
+async function copyRequests(client: pg.Client, queue: string, from: Stay[], to: Node) {
+  for (const { node } of from) {
+    const sent = await ask(client, node.key, 'select tock.requests_to_move(%1$L)::text', [queue]);
+    if (sent !== '[]') await ask(client, to.key, 'select tock.adopt_requests(%1$L)::text', [sent]);
+  }
+}
+
 /** Moves a queue that has been announced: its settings, then its new tasks. */
 async function change(client: pg.Client, nodes: Node[], { queue, to }: Goal): Promise<Moved> {
   const found = await stays(client, nodes, queue);
@@ -119,7 +127,10 @@ async function change(client: pg.Client, nodes: Node[], { queue, to }: Goal): Pr
   const owner = await ownerOf(client, queue);
   const source = found.find(({ node }) => node.node === owner) ?? others[0];
   if (source?.row && source.node !== to) await adopt(client, to, source);
+  await copyRequests(client, queue, others, to);
   await pin(client, queue, to.node);
+  // Those of the calls that came meanwhile.
+  await copyRequests(client, queue, others, to);
   await forget(client, queue, to);
   return finish(client, nodes, queue, to);
 }

@@ -105,10 +105,13 @@ here(
     const client = await server(1).connect();
     await client.query("select tock.put_queue('moving', '{\"max_attempts\": 3}')");
     const before = await enqueue('moving', 25);
+    const once = "select tock_nodes.enqueue('moving', '[{}]', p_request_id => 'once')";
+    before.push(...(await value<string[]>(coordinator, once)));
     const refused = await run('nodes', 'place', 'moving', nameOf(2));
     expect(refused.err).toContain(`Move it: tock nodes move moving ${nameOf(2)}`);
     const moved = await cli('nodes', 'move', 'moving', nameOf(2));
-    expect(moved).toContain(`25 tasks left on ${nameOf(1)}, where claims look first.`);
+    expect(moved).toContain(`26 tasks left on ${nameOf(1)}, where claims look first.`);
+    expect(await value(coordinator, once)).toEqual(before.slice(-1));
     const after = await enqueue('moving', 5);
     expect([rangesOf(before), rangesOf(after)]).toEqual([[0], [1]]);
     expect(await findings(1)).toEqual([]);

@@ -26,6 +26,24 @@ returns void language sql volatile as $$
   on conflict do nothing;
 $$;
 
+-- The last enqueues to a queue that have a request id. The node to which it moves adopts them, so that it
+-- answers a repeat of such a call like this one.
+create or replace function tock.requests_to_move(p_queue text)
+returns jsonb language sql stable as $$
+  select coalesce(pg_catalog.jsonb_agg(pg_catalog.to_jsonb(n)), '[]') from (
+    select r.* from tock.requests r
+    where r.queue = p_queue and r.verb = 'enqueue' and r.created_at > now() - interval '10 minutes'
+    order by r.created_at desc limit 100000) n
+$$;
+
+-- Keeps request ids that came first to the node that the queue leaves.
+create or replace function tock.adopt_requests(p_requests jsonb)
+returns void language sql volatile as $$
+  insert into tock.requests
+  select n.* from pg_catalog.jsonb_populate_recordset(null::tock.requests, p_requests) n
+  on conflict do nothing
+$$;
+
 -- Forgets a queue that has moved to another node. From then on the guard refuses its name here. Returns the
 -- number of its tasks here that have not ended, and of its schedules; above 0 nothing has changed. Each
 -- enqueue reads tock.queues, and so does put_schedule(). So the table's lock makes sure that none is under
