@@ -49,7 +49,8 @@ test('each function has a comment: in the catalog if users may call it, otherwis
 // The aims are 15,000 lines, 450 functions, and 60 functions that a claim reaches. The bounds are the counts when the
 // redesign ended. Durable steps came later and have their own, and 227 lines and 4 functions in the folders of others.
 // So have nodes: ranges of ids in segments, the guard where a look-up finds nothing, what Citus needs, and a next() that
-// ends only, are 96 lines and 3 functions in the folders of others. Two functions move the schedules of a queue.
+// ends only, are 96 lines and 3 functions in the folders of others. Two functions move the schedules
+// of a queue, and two the request ids of its last enqueues.
 test('the SQL does not grow: lines, functions, and functions that a claim reaches', () => {
   const size = (isOf: (file: string) => boolean) => ({
     lines: files
@@ -65,7 +66,7 @@ test('the SQL does not grow: lines, functions, and functions that a claim reache
   expect(steps.lines).toBeLessThanOrEqual(800);
   expect(steps.functions).toBeLessThanOrEqual(24);
   const nodes = size(isOf('nodes'));
-  expect(nodes.lines).toBeLessThanOrEqual(268);
+  expect(nodes.lines).toBeLessThanOrEqual(269);
   expect(nodes.functions).toBeLessThanOrEqual(13);
   const uses = new Map(
     [...functions.values()].map((sqlFunction) => [
