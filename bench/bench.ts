@@ -86,11 +86,12 @@ async function bench(options: Options): Promise<Report> {
         const cases = await group.run(run);
         report.cases.push(...cases.map((measuredCase) => ({ group: group.name, ...measuredCase })));
       } catch (error) {
-        if (stopped) await new Promise(() => {});
         report.failures.push(`${group.name}: ${errorMessage(error)}`);
-        print(`  ${group.name} FAILED: ${errorMessage(error)}`);
+        if (!stopped) print(`  ${group.name} FAILED: ${errorMessage(error)}`);
       } finally {
-        if (!stopped) await cleanUp();
+        // stop() ends the process.
+        if (stopped) await new Promise(() => {});
+        await cleanUp();
       }
       const elapsed = Math.round((performance.now() - started) / 1000);
       report.seconds[group.name] = elapsed;
