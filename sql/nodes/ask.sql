@@ -34,7 +34,7 @@ begin
   return tock_nodes.owner(p_key) = tock_nodes.this_node();
 end $$;
 
--- Called before each verb, with true if it runs on this node. router.sql makes one that does something.
+-- Called before each verb, with true if it runs on this node. Only Citus needs it: see router.sql.
 create or replace function tock_nodes.commit_together(p_here boolean)
 returns void language plpgsql volatile as $$
 begin
@@ -54,7 +54,7 @@ $$;
 
 comment on function tock_nodes.lease_key is 'The key of the node that has a lease, from its token.';
 
--- True if a queue has left a node that still has tasks of it. router.sql makes a cheaper one.
+-- True if a queue has left a node that still has tasks of it. Citus gets a cheaper one: see router.sql.
 create or replace function tock_nodes.is_moving(p_queue text)
 returns boolean language plpgsql stable as $$
 begin

@@ -31,12 +31,9 @@ const rangesOf = (ids: string[]) => [...new Set(ids.map((id) => Number(BigInt(id
 /** Claims and completes until the queue gives nothing, and returns the ids in order. */
 async function work(queue: string, client = coordinator): Promise<string[]> {
   const ids: string[] = [];
+  const claim = 'select * from tock_nodes.claim($1, p_limit => 10)';
   for (;;) {
-    const runs = await rows<{ id: string; lease: string }>(
-      client,
-      'select * from tock_nodes.claim($1, p_limit => 10)',
-      [queue],
-    );
+    const runs = await rows<{ id: string; lease: string }>(client, claim, [queue]);
     if (runs.length === 0) return ids;
     ids.push(...runs.map((run) => run.id));
     await client.query('select * from tock_nodes.complete($1)', [runs[0]?.lease]);

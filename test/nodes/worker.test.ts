@@ -5,57 +5,36 @@ import { createApp } from '../../functions/http/app.ts';
 import { withClient } from '../../scripts/stack/roles.ts';
 import { tock } from '../cli/tock.ts';
 import { noCitus } from './citus_build.ts';
-import { type Server, startServers } from './citus_cluster.ts';
+import { withCitus } from './with_citus.ts';
 
 // The HTTP server on a coordinator without a schema tock, and two nodes.
-const cannot = noCitus();
-if (cannot) test.skip(`the HTTP server on Citus: ${cannot}`, () => {});
-
-let servers: Server[] = [];
 let key = '';
 /** The last lines that the HTTP server has logged. */
 let logged: unknown[] = [];
 
-const edge = (n: number) => {
-  const url = new URL((servers[n] as Server).url);
-  url.username = 'tock_edge';
-  return url.href;
-};
-const nameOf = (node: number) => `127.0.0.1:${servers[node]?.port}`;
-const cli = async (...args: string[]) => {
-  const outcome = await tock(args, { env: { DATABASE_URL: servers[0]?.url } });
-  expect(outcome).toMatchObject({ code: 0, err: '' });
-  return outcome.out;
-};
-
-beforeAll(async () => {
-  if (cannot) return;
-  servers = await startServers(3);
-  const [, first, second] = servers as [Server, Server, Server];
-  const { password } = new URL(first.url);
-  const line = `echo "*:*:*:tock_edge:${password}" >> .pgpass`;
-  for (const { cluster } of servers) await cluster.host.run(['sh', '-c', line]);
-  const env = { DATABASE_URL: first.url };
+const { server, nameOf, cli, place } = withCitus('the HTTP server on Citus', 3, async () => {
+  const [first, second] = [server(1).url, server(2).url];
+  const { password } = new URL(first);
+  const env = { DATABASE_URL: first };
   expect(await tock(['migrate'], { env })).toMatchObject({ code: 0 });
   const login = `alter role tock_edge login password '${password}'`;
-  await withClient(first.url, (client) => client.query(login));
+  await withClient(first, (client) => client.query(login));
   const scopes = 'enqueue,claim,read,admin';
   key = JSON.parse(
     (await tock(['key', 'create', 'k', '--scope', scopes, '--json'], { env })).out,
   ).key;
-  await cli('nodes', 'init', first.url, second.url);
+  await cli('nodes', 'init', first, second);
   vi.spyOn(console, 'error').mockImplementation((...line) => {
     logged = [...logged.slice(-4), ...line];
   });
-}, 600_000);
-afterAll(async () => {
-  vi.restoreAllMocks();
-  await Promise.all(servers.map((server) => server.remove()));
 });
+afterAll(() => vi.restoreAllMocks());
+
+const edge = (n: number) => Object.assign(new URL(server(n).url), { username: 'tock_edge' }).href;
 
 type Task = { id: string; payload: { n?: number; fire?: { fire_at: string } } };
 
-describe.skipIf(cannot !== null).each([
+describe.skipIf(noCitus() !== null).each([
   ['straight', (): Bindings => ({ TOCK_NODES: `1=${edge(1)},2=${edge(2)}` })],
   ['ask', (): Bindings => ({ TOCK_NODES: 'ask', DATABASE_URL: edge(0) })],
 ])('the HTTP server, %s,', (mode, bindings) => {
@@ -80,7 +59,7 @@ describe.skipIf(cannot !== null).each([
   const streamOf = (id: string) => `${rangeOf(id)}:${BigInt.asUintN(20, BigInt(id))}`;
   const byStream = (ids: string[]) => Object.groupBy(ids, streamOf);
   beforeAll(async () => {
-    for (const [n, queue] of queues.entries()) await cli('nodes', 'place', queue, nameOf(n + 1));
+    for (const [n, queue] of queues.entries()) await place(queue, n + 1);
   });
 
   test('works on the tasks of both nodes, and lists them', async () => {
@@ -103,7 +82,7 @@ describe.skipIf(cannot !== null).each([
 
   test('keeps the order in a queue that moves under load, and each fire of its schedule', async () => {
     const queue = `${mode}-moving`;
-    await cli('nodes', 'place', queue, nameOf(1));
+    await place(queue, 1);
     const schedule = { queue, every_seconds: 1, missed: 'all', fire_as: 'fire' };
     await ok(`PUT schedules/${mode}`, schedule);
     const enqueued: string[] = [];
@@ -162,14 +141,14 @@ describe.skipIf(cannot !== null).each([
   });
 
   test('goes on for the other queues while a node is down, and says what is missing', async () => {
-    await servers[2]?.cluster.kill9();
+    await server(2).cluster.kill9();
     for (const path of ['queues', 'tasks', 'overview'])
       expect(await ok(`GET ${path}`)).toMatchObject({ missing_nodes: [2] });
     expect(await send(`POST queues/${queues[1]}/tasks`, {})).toMatchObject({ status: 503 });
     const { ids } = await post(`queues/${queues[0]}/tasks`, {});
     const claimed = await post('claim', { queues: queues.toReversed() });
     expect(claimed).toMatchObject({ leases: [{ tasks: [{ id: ids[0] }] }], missing_nodes: [2] });
-    await servers[2]?.cluster.start();
+    await server(2).cluster.start();
     expect(rangesOf((await post(`queues/${queues[1]}/tasks`)).ids)).toEqual([1]);
     expect(await ok('GET queues')).not.toHaveProperty('missing_nodes');
   });
